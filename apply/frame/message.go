@@ -71,7 +71,8 @@ type Stop string
 // The reasons.
 const (
 	StopLost   Stop = "lost"   // nobody reads the output of the helper any more
-	StopSignal Stop = "signal" // the helper was asked to end
+	StopSignal Stop = "signal" // a signal asked the helper to end
+	StopAsked  Stop = "asked"  // bolt asked for the end of the run
 )
 
 // Done is the last frame of the helper.

@@ -177,9 +177,19 @@ func (p *packed) arguments(job *Job, run string) []string {
 
 // Asked returns the fate of a run. The state is frame.StateUnknown if the machine does not have the helper.
 func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
+	return asked(ctx, conn, t, run)
+}
+
+// Stop requests the end of a run, and returns its present fate. The run finishes the resources in work, and skips the rest, also if
+// Job.Continue is set. A run that has not begun yet skips all resources.
+func Stop(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
+	return asked(ctx, conn, t, run, "--stop")
+}
+
+func asked(ctx context.Context, conn transport.Conn, t *Target, run string, more ...string) (*frame.Fate, error) {
 	s := &session{conn: conn, t: t, run: run}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFate}
-	err := s.start(ctx, []string{"asked", "--run", run}, nil, nil, r)
+	err := s.start(ctx, append([]string{"asked", "--run", run}, more...), nil, nil, r)
 	if errors.Is(err, errAbsent) {
 		return &frame.Fate{State: frame.StateUnknown}, nil
 	}

@@ -284,7 +284,7 @@ func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 		return nil, e
 	}
 	switch d.Stopped {
-	case "", frame.StopLost, frame.StopSignal:
+	case "", frame.StopLost, frame.StopSignal, frame.StopAsked:
 	default:
 		return nil, protocolError(r.label, "it stopped because of %q", d.Stopped)
 	}

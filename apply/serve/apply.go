@@ -246,6 +246,7 @@ func (r *run) keep() error {
 
 // clean removes the contents of this run, and those of runs that never came.
 func (r *run) clean() {
+	r.dir.Stopped(r.q.Run)
 	_ = os.RemoveAll(r.dir.Path(incomingName, r.q.Run)) // what stays is removed by a later run
 	entries, err := os.ReadDir(r.dir.Path(incomingName))
 	if err != nil {
@@ -397,7 +398,7 @@ func (r *run) log(ref catalog.Ref, level report.Level, text string) {
 	r.s.log(&report.Log{Ref: ref.String(), Level: level, Message: text, Time: time.Now()})
 }
 
-// A watch ends a run when its reader has gone, or after a signal.
+// A watch ends a run when its reader has gone, after a signal, or when its end is requested.
 type watch struct {
 	stop   chan struct{} // closed when the run must end
 	reason frame.Stop    // set before stop is closed
@@ -405,22 +406,44 @@ type watch struct {
 	done   chan struct{}
 }
 
+// look is how often a run looks for a request to stop it.
+const look = 500 * time.Millisecond
+
 func (r *run) watch() *watch {
 	w := &watch{stop: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{})}
+	end := func(reason frame.Stop) {
+		w.reason = reason
+		close(w.stop)
+	}
+	if r.dir.Stopping(r.q.Run) { // before the first resource
+		end(frame.StopAsked)
+		close(w.done)
+		return w
+	}
+	var lost, stalled, signal <-chan struct{}
+	if !r.q.Continue {
+		lost, stalled, signal = r.m.Lost, r.s.stalled, r.m.Signal
+	}
 	go func() {
 		defer close(w.done)
-		reason := frame.StopLost
-		select {
-		case <-r.m.Lost:
-		case <-r.s.stalled:
-		case <-r.m.Signal:
-			reason = frame.StopSignal
-		case <-w.over:
+		t := time.NewTicker(look)
+		defer t.Stop()
+		for {
+			select {
+			case <-lost:
+				end(frame.StopLost)
+			case <-stalled:
+				end(frame.StopLost)
+			case <-signal:
+				end(frame.StopSignal)
+			case <-t.C:
+				if !r.dir.Stopping(r.q.Run) {
+					continue
+				}
+				end(frame.StopAsked)
+			case <-w.over:
+			}
 			return
-		}
-		if !r.q.Continue {
-			w.reason = reason
-			close(w.stop)
 		}
 	}()
 	return w

@@ -80,7 +80,7 @@ echo '{"status": "changed", "resource_statuses": {"Exec[a]": {"changed": true, "
 	q.Run = "second"
 	check(apply(t, m, q, pack(t, c))) // it has the plugins
 	var out bytes.Buffer
-	if fate := read(t, "first", m.Asked("first", &out), &out).fate; fate.State != frame.StateEnded || len(fate.Ended) != 2 {
+	if fate := read(t, "first", m.Asked("first", false, &out), &out).fate; fate.State != frame.StateEnded || len(fate.Ended) != 2 {
 		t.Errorf("%+v", fate)
 	}
 
@@ -90,7 +90,7 @@ echo '{"status": "changed", "resource_statuses": {"Exec[a]": {"changed": true, "
 		t.Errorf("%+v", a.done.Refused)
 	}
 	out.Reset()
-	if fate := read(t, "refused", m.Asked("refused", &out), &out).fate; fate.State != frame.StateEnded {
+	if fate := read(t, "refused", m.Asked("refused", false, &out), &out).fate; fate.State != frame.StateEnded {
 		t.Errorf("%+v", fate)
 	}
 }

@@ -1,7 +1,7 @@
 // Package serve is the helper on a machine: it answers one request of bolt with frames.
 //
 // Apply applies a catalog. It holds the lock of the node while it works, and keeps a journal in
-// the state directory. If the reader of its output is gone, or a signal asks it to stop, it
+// the state directory. If the reader of its output is gone, or a signal or Asked stops it, it
 // finishes the present resources, skips the rest, and records this in the journal.
 //
 // The caller gives it the streams, the environment, and channels for signals.
@@ -68,7 +68,7 @@ type Request struct {
 	Diffs     bool
 	Engine    string // EnginePuppet, or "" for package apply
 	Plugins   string // SHA-256 of the package of plugins (package plugins) for EnginePuppet; "" for none
-	Continue  bool   // go on to the end without a reader, and after a signal
+	Continue  bool   // go on to the end without a reader, and after a signal, but not after Asked with a stop
 	Release   string // digest of the release to which the catalog belongs; "" for none
 	// Expected is the digest of the release that the node must have, unless it has Release; "" accepts each.
 	// A run in noop mode only reports another one.
@@ -95,14 +95,20 @@ func (m *Machine) answer(out io.Writer, run, node string) *sender {
 	return newSender(out, m.Lost, &frame.Hello{Protocol: frame.Protocol, Build: m.Build, Run: run, Node: node, Boot: m.boot(), Dir: m.Dir})
 }
 
-// Asked writes the fate of a run.
-func (m *Machine) Asked(run string, out io.Writer) int {
+// Asked writes the fate of a run. If stop is set, it requests the end of the run first.
+func (m *Machine) Asked(run string, stop bool, out io.Writer) int {
 	s := m.answer(out, run, "")
 	defer s.close()
 	var fate *frame.Fate
 	dir, err := runlog.Open(m.Dir)
+	if err == nil && stop {
+		err = dir.Stop(run)
+	}
 	if err == nil {
 		fate, err = dir.Fate(run, m.boot())
+	}
+	if err == nil && stop && (fate.State == frame.StateEnded || fate.State == frame.StateBroken) {
+		dir.Stopped(run)
 	}
 	if err != nil {
 		s.message(frame.TypeDone, &frame.Done{Refused: refusal(err)})

@@ -208,7 +208,7 @@ func apply(t *testing.T, m *serve.Machine, q serve.Request, in []byte) *answer {
 func asked(t *testing.T, m *serve.Machine, run string) *frame.Fate {
 	t.Helper()
 	var out bytes.Buffer
-	a := read(t, run, m.Asked(run, &out), &out)
+	a := read(t, run, m.Asked(run, false, &out), &out)
 	if a.fate == nil {
 		t.Fatalf("%+v", a)
 	}

@@ -162,11 +162,13 @@ func machine(dir string, types map[string]resource.Type) *serve.Machine {
 }
 
 func asked(m *serve.Machine, args []string) (int, error) {
-	run, err := runOf("asked", args)
-	if err != nil {
+	fs := flag.NewFlagSet("asked", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	run, stop := fs.String("run", "", ""), fs.Bool("stop", false, "")
+	if err := fs.Parse(args); err != nil {
 		return 0, err
 	}
-	return m.Asked(run, os.Stdout), nil
+	return m.Asked(*run, *stop, os.Stdout), nil
 }
 
 func facts(ctx context.Context, m *serve.Machine, args []string) (int, error) {

@@ -249,7 +249,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "ignore-drift", Section: secRelease, On: onStart, Strict: true, Help: "Also apply the release to nodes on which something else was applied since the last rollout."},
 		{Name: "wait", Section: secRelease, On: onRollout, Strict: true, Help: "Wait for approvals, windows and the end of pauses, instead of ending with the status 3."},
 		{Name: "reason", Arg: "TEXT", Section: secRelease, On: onReason, Strict: true, Help: "The reason, which the log of the rollout keeps."},
-		{Name: "cancel", Section: secRelease, On: onAbort, Strict: true, Help: "Give up the nodes in work at once. By default, the nodes in work are finished."},
+		{Name: "cancel", Section: secRelease, On: onAbort, Strict: true, Help: "Stop the nodes in work after the resource that they apply. By default, the nodes in work are finished."},
 		{Name: "follow", Section: secRelease, On: onEvents, Strict: true, Help: "Print new events until the rollout has ended."},
 
 		{Name: "since", Arg: "TIME", Section: secAudit, On: onSince, Vary: varySince, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},

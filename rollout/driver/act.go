@@ -95,17 +95,21 @@ func finished(r *Run, out Result) rollout.Event {
 // apply runs the action. A panic of one node is the failure of this node: its result is unknown.
 func (d *driver) apply(ctx context.Context, r *Run) (out Result) {
 	defer lost(&out)
-	out = d.o.Fleet.Apply(ctx, r)
+	return late(ctx, d.o.Fleet.Apply(ctx, r))
+}
+
+func (d *driver) ask(ctx context.Context, r *Run) (out Result) {
+	defer lost(&out)
+	return late(ctx, d.o.Fleet.Ask(ctx, r))
+}
+
+// late is the result of a run that may have exceeded its time.
+func late(ctx context.Context, out Result) Result {
 	if errors.Is(context.Cause(ctx), errLate) && (out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeLost) {
 		out.Outcome = rollout.OutcomeTimeout
 		out.Reason = fmt.Sprintf("not finished in the time that the strategy allows: %s", out.Reason)
 	}
 	return out
-}
-
-func (d *driver) ask(ctx context.Context, r *Run) (out Result) {
-	defer lost(&out)
-	return d.o.Fleet.Ask(ctx, r)
 }
 
 func lost(out *Result) {

@@ -31,7 +31,7 @@ type Fleet interface {
 	// Apply runs the action on a node. If ctx ends, it ends the run.
 	Apply(ctx context.Context, r *Run) Result
 	// Ask returns the result of a run that an earlier driver intended. It starts nothing. The outcome is
-	// rollout.OutcomeAbsent only if the run was certainly never started on the node.
+	// rollout.OutcomeAbsent only if the run was certainly never started on the node. If ctx ends, it ends the run.
 	Ask(ctx context.Context, r *Run) Result
 }
 

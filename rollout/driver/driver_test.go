@@ -319,6 +319,30 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// TestLate distinguishes a run that exceeded its time from one that a person has stopped.
+func TestLate(t *testing.T) {
+	for _, c := range []struct {
+		cause     error
+		got, want rollout.Outcome
+	}{
+		{errLate, rollout.OutcomeCancelled, rollout.OutcomeTimeout},
+		{errLate, rollout.OutcomeLost, rollout.OutcomeTimeout},
+		{errLate, rollout.OutcomeDone, rollout.OutcomeDone},
+		{errLate, rollout.OutcomeAbsent, rollout.OutcomeAbsent},
+		{errStop, rollout.OutcomeCancelled, rollout.OutcomeCancelled},
+		{nil, rollout.OutcomeLost, rollout.OutcomeLost},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if c.cause != nil {
+			cancel(c.cause)
+		}
+		if out := late(ctx, Result{Outcome: c.got, Changed: true}); out.Outcome != c.want || !out.Changed {
+			t.Errorf("%v, %s: %+v", c.cause, c.got, out)
+		}
+		cancel(nil)
+	}
+}
+
 // TestGates lets gates fail and stay without a result.
 func TestGates(t *testing.T) {
 	for outcome, want := range map[gate.Outcome]rollout.Phase{gate.Failed: rollout.RolledBack, gate.Error: rollout.PausedPhase, gate.Inconclusive: rollout.PausedPhase} {

@@ -61,8 +61,10 @@ const (
 	patience = time.Minute
 	// pause is between two questions.
 	pause = 2 * time.Second
-	// farewell is how long the result of a run is looked for that was stopped or took too long.
-	farewell = 10 * time.Second
+	// farewell is how long a run has to end that is stopped. It finishes the resource in work.
+	farewell = 30 * time.Second
+	// stopPause is between two requests to stop a run.
+	stopPause = time.Second
 )
 
 // Apply implements driver.Fleet.
@@ -137,7 +139,7 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	}
 	out := outcome(res)
 	if out.Outcome == rollout.OutcomeLost || out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeTimeout {
-		return f.fate(ctx, r, t, out)
+		return f.fate(ctx, r, out)
 	}
 	return f.known(r, noted(out, drift))
 }
@@ -181,17 +183,9 @@ func (f *Fleet) delivery(r *driver.Run) *fleet.Delivery {
 	return &d
 }
 
-// fate finds the result of a run whose connection was lost, or that was given up. A run that was given up can go on
-// there, and is not waited for.
-func (f *Fleet) fate(ctx context.Context, r *driver.Run, t *inventory.Target, out driver.Result) driver.Result {
-	var asked driver.Result
-	if ctx.Err() == nil {
-		asked = f.Ask(ctx, r)
-	} else {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-		asked, _ = f.ask(last, r, t)
-	}
+// fate finds the result of a run whose connection was lost, or that was given up.
+func (f *Fleet) fate(ctx context.Context, r *driver.Run, out driver.Result) driver.Result {
+	asked := f.Ask(ctx, r)
 	switch asked.Outcome {
 	case rollout.OutcomeAbsent:
 		out.Changed = false
@@ -218,23 +212,48 @@ func (f *Fleet) Ask(ctx context.Context, r *driver.Run) driver.Result {
 		return lost
 	}
 	until := time.Now().Add(patience)
-	for {
-		out, answer := f.ask(ctx, r, t)
+	for ctx.Err() == nil {
+		out, answer := f.ask(ctx, r, t, remote.Asked)
 		switch {
 		case answer == ended:
 			return out
 		case answer == running: // the timeout of the node bounds the wait
 			until = time.Now().Add(patience)
-		case time.Now().After(until):
+		case ctx.Err() == nil && time.Now().After(until):
 			return out
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
+		}
+	}
+	return f.stop(context.WithoutCancel(ctx), r, t)
+}
+
+// stop ends a run on its machine, and returns its result. If a resource takes longer than farewell, the run ends later by itself.
+func (f *Fleet) stop(ctx context.Context, r *driver.Run, t *inventory.Target) (out driver.Result) {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	for {
+		now, answer := f.ask(ctx, r, t, remote.Stop)
+		if answer != silent || out.Outcome == "" { // an earlier answer is worth more than none
+			out = now
+		}
+		if answer == ended {
+			return out
+		}
+		select {
+		case <-time.After(stopPause):
+		case <-ctx.Done():
+			if out.Reason == stillRuns {
+				out.Reason += ", and ends after the resource in work"
+			}
 			return out
 		}
 	}
 }
+
+const stillRuns = "The run still goes on there"
 
 // An answer is how much is known of a run.
 type answer uint8
@@ -245,14 +264,14 @@ const (
 	ended                 // its result is known, or can never be known
 )
 
-// ask asks once. The outcome is lost if the result is not known.
-func (f *Fleet) ask(ctx context.Context, r *driver.Run, t *inventory.Target) (driver.Result, answer) {
-	q := &question{delivery: f.delivery(r), run: r.ID}
+// ask asks once, with remote.Asked or remote.Stop. The outcome is lost if the result is not known.
+func (f *Fleet) ask(ctx context.Context, r *driver.Run, t *inventory.Target, by inquirer) (driver.Result, answer) {
+	q := &question{delivery: f.delivery(r), run: r.ID, by: by}
 	res := f.run(ctx, q, t, nil)
 	lost := driver.Result{Outcome: rollout.OutcomeLost, Changed: !r.Noop}
 	switch {
 	case q.fate != nil && q.fate.State == frame.StateRunning:
-		lost.Reason = "The run still goes on there"
+		lost.Reason = stillRuns
 		return lost, running
 	case q.fate != nil:
 		return f.known(r, told(q.fate)), ended
@@ -262,10 +281,13 @@ func (f *Fleet) ask(ctx context.Context, r *driver.Run, t *inventory.Target) (dr
 	return lost, silent
 }
 
+type inquirer func(ctx context.Context, conn transport.Conn, t *remote.Target, run string) (*frame.Fate, error)
+
 // A question asks a machine for the fate of a run.
 type question struct {
 	delivery *fleet.Delivery
 	run      string
+	by       inquirer
 	fate     *frame.Fate // nil without an answer
 }
 
@@ -277,7 +299,7 @@ func (q *question) Object() string { return "" }
 
 // Do asks.
 func (q *question) Do(ctx context.Context, site *run.Site) (err error) {
-	q.fate, err = remote.Asked(ctx, site.Conn, q.delivery.Target(site), q.run)
+	q.fate, err = q.by(ctx, site.Conn, q.delivery.Target(site), q.run)
 	return err
 }
 
@@ -304,6 +326,9 @@ func told(fate *frame.Fate) driver.Result {
 		return driver.Result{Outcome: rollout.OutcomeRefused, Reason: strings.Join(d.Refused.Messages, "\n")}
 	case d.Error != "":
 		out.Outcome, out.Reason = rollout.OutcomeFailed, d.Error
+	case d.Stopped == frame.StopAsked && n.Skipped > 0:
+		out.Outcome = rollout.OutcomeCancelled
+		out.Reason = fmt.Sprintf("the run was stopped there: %d changed, %d unchanged, %d failed, %d skipped", n.Changed, n.Unchanged, n.Failed, n.Skipped)
 	case d.Stopped != "" && n.Skipped > 0:
 		out.Outcome, out.Reason = rollout.OutcomeLost, "the run was stopped there before all resources had their turn"
 	case n.Failed > 0:

@@ -52,6 +52,9 @@ func TestTold(t *testing.T) {
 		{ended(frame.Done{Counts: frame.Counts{Failed: 1}}), rollout.OutcomeFailed, true},
 		{ended(frame.Done{Error: "no space"}), rollout.OutcomeFailed, false},
 		{ended(frame.Done{Stopped: frame.StopSignal, Counts: frame.Counts{Changed: 1, Skipped: 2}}), rollout.OutcomeLost, true},
+		{ended(frame.Done{Stopped: frame.StopAsked, Counts: frame.Counts{Changed: 1, Failed: 1, Skipped: 2}}), rollout.OutcomeCancelled, true},
+		{ended(frame.Done{Stopped: frame.StopAsked, Counts: frame.Counts{Skipped: 4}}), rollout.OutcomeCancelled, false},
+		{ended(frame.Done{Stopped: frame.StopAsked, Counts: frame.Counts{Changed: 4}}), rollout.OutcomeDone, true},
 		{ended(frame.Done{Refused: &frame.Refusal{Kind: frame.KindStale}}), rollout.OutcomeRefused, false},
 	} {
 		if got := told(c.fate); got.Outcome != c.want || got.Changed != c.changed {

@@ -54,6 +54,9 @@ func frames(run string, out io.Writer, rest func(w *frame.Writer) error) error {
 
 // TestLiar checks that each lie is refused, and in a short time.
 func TestLiar(t *testing.T) {
+	drifted := func(w *frame.Writer) error {
+		return w.Message(frame.TypeDone, &frame.Done{Refused: &frame.Refusal{Kind: frame.KindDrifted, Messages: []string{"no"}}})
+	}
 	done := func(w *frame.Writer, c frame.Counts) error { return w.Message(frame.TypeDone, &frame.Done{Counts: c}) }
 	event := func(w *frame.Writer, r *frame.Result) error { return w.Message(frame.TypeEvent, r) }
 	two := frame.Counts{Unchanged: 2}
@@ -97,6 +100,7 @@ func TestLiar(t *testing.T) {
 			}
 			return w.Message(frame.TypeDone, &frame.Done{Refused: &frame.Refusal{Kind: frame.KindBusy}})
 		}, "refused the catalog after it began"},
+		{"drift without an expectation", drifted, "none is expected"},
 		{"a need after the beginning", func(w *frame.Writer) error {
 			if err := event(w, &frame.Result{Ref: "File[/a]", Status: report.Changed}); err != nil {
 				return err

@@ -12,7 +12,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -175,7 +174,7 @@ func (p *packed) arguments(job *Job, run string) []string {
 	return args
 }
 
-// Asked returns the fate of a run. The state is frame.StateUnknown if the machine does not have the helper.
+// Asked returns the fate of a run. It copies a missing helper: a helper of another version can have carried out the run.
 func Asked(ctx context.Context, conn transport.Conn, t *Target, run string) (*frame.Fate, error) {
 	return asked(ctx, conn, t, run)
 }
@@ -189,11 +188,7 @@ func Stop(ctx context.Context, conn transport.Conn, t *Target, run string) (*fra
 func asked(ctx context.Context, conn transport.Conn, t *Target, run string, more ...string) (*frame.Fate, error) {
 	s := &session{conn: conn, t: t, run: run}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFate}
-	err := s.start(ctx, append([]string{"asked", "--run", run}, more...), nil, nil, r)
-	if errors.Is(err, errAbsent) {
-		return &frame.Fate{State: frame.StateUnknown}, nil
-	}
-	if err != nil {
+	if err := s.start(ctx, append([]string{"asked", "--run", run}, more...), nil, nothing, r); err != nil {
 		return nil, err
 	}
 	if r.fate == nil {
@@ -234,8 +229,7 @@ func (t *Target) check(f *frame.Fate) error {
 func Facts(ctx context.Context, conn transport.Conn, t *Target) (*frame.Facts, error) {
 	s := &session{conn: conn, t: t, run: transport.NewPrivateName()}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeFacts}
-	none := func() ([]byte, error) { return nil, nil }
-	if err := s.start(ctx, []string{"facts", "--run", s.run}, nil, none, r); err != nil {
+	if err := s.start(ctx, []string{"facts", "--run", s.run}, nil, nothing, r); err != nil {
 		return nil, err
 	}
 	if r.facts == nil || r.facts.Facts == nil {
@@ -263,12 +257,11 @@ func (e *FailedError) Error() string {
 func State(ctx context.Context, conn transport.Conn, t *Target, typ, name string) ([]frame.Shown, error) {
 	s := &session{conn: conn, t: t, run: transport.NewPrivateName()}
 	r := &results{label: t.label(), maxOutput: t.MaxOutput, answer: frame.TypeState}
-	none := func() ([]byte, error) { return nil, nil }
 	args := []string{"state", "--run", s.run, "--type", typ}
 	if name != "" {
 		args = append(args, "--name", name)
 	}
-	if err := s.start(ctx, args, nil, none, r); err != nil {
+	if err := s.start(ctx, args, nil, nothing, r); err != nil {
 		return nil, err
 	}
 	if r.states == nil {

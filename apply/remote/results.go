@@ -276,6 +276,10 @@ func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 			e.Messages[i] = safeMessage(m)
 		}
 		switch e.Kind {
+		case frame.KindDrifted:
+			if r.job == nil || r.job.Expected == "" {
+				return nil, protocolError(r.label, "it reports another release than the expected one, and none is expected")
+			}
 		case frame.KindState:
 			e.Hint = t.hint()
 		case frame.KindFile:

@@ -26,17 +26,17 @@ type session struct {
 	grace time.Duration
 }
 
-// errAbsent is the error of start if the machine has no helper and start must not copy it.
-var errAbsent = errors.New("no helper is there")
+// nothing is the input of a helper that needs none.
+func nothing() ([]byte, error) { return nil, nil }
 
 // start runs the helper, and copies it first if it is missing. A helper that was just copied has no catalog
-// yet, so it gets the input that placing returns. If placing is nil, nothing is copied.
+// yet, so it gets the input that placing returns.
 func (s *session) start(ctx context.Context, args []string, input []byte, placing func() ([]byte, error), r *results) error {
 	no, err := s.attempt(ctx, s.sum, "", args, input, r)
 	if err != nil || no == nil {
 		return err
 	}
-	if no.kind == kindBroken && placing != nil {
+	if no.kind == kindBroken {
 		// A broken helper is replaced once. The script prints the directory if it gets a digest that no helper
 		// can have.
 		broken := no
@@ -47,11 +47,8 @@ func (s *session) start(ctx context.Context, args []string, input []byte, placin
 			return s.explain(broken)
 		}
 	}
-	switch {
-	case no.kind != kindAbsent:
+	if no.kind != kindAbsent {
 		return s.explain(no)
-	case placing == nil:
-		return errAbsent
 	}
 	h, err := s.helper(no)
 	if err != nil {

@@ -155,13 +155,18 @@ func TestWrongProgram(t *testing.T) {
 	}
 }
 
-// TestOldVersions checks that few helpers stay.
+// TestOldVersions checks that few helpers stay, and that a helper knows the runs of those before it.
 func TestOldVersions(t *testing.T) {
 	p := newPlace(t)
 	program := helpertest.Program(t, root)
 	for i := range 4 {
 		p.target.Helpers = helpertest.Of(t, map[string][]byte{"linux-" + runtime.GOARCH: append(program[:len(program):len(program)], fmt.Sprint(i)...)})
-		p.mustApply(t, &remote.Job{Catalog: parse(t, nil)})
+		if i > 0 {
+			if fate, err := remote.Asked(t.Context(), p, &p.target, fmt.Sprint("run-", i-1)); err != nil || fate.State != frame.StateEnded {
+				t.Errorf("%+v, %v", fate, err)
+			}
+		}
+		p.mustApply(t, &remote.Job{Catalog: parse(t, nil), Run: fmt.Sprint("run-", i)})
 	}
 	if list, _ := filepath.Glob(filepath.Join(p.target.Dir, "helper-*")); len(list) != 2 {
 		t.Errorf("%q", list)

@@ -135,7 +135,7 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 		if refused.Kind == frame.KindTwice { // another driver has started this very run
 			return f.Ask(ctx, r)
 		}
-		return declined(refused)
+		return declined(r, refused)
 	}
 	out := outcome(res)
 	if out.Outcome == rollout.OutcomeLost || out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeTimeout {
@@ -157,10 +157,13 @@ func noted(out driver.Result, drift string) driver.Result {
 }
 
 // declined returns the result of a run that the node refused.
-func declined(e *remote.RefusedError) driver.Result {
+func declined(r *driver.Run, e *remote.RefusedError) driver.Result {
 	if e.Kind == frame.KindDrifted {
-		return driver.Result{Outcome: rollout.OutcomeDrifted, Reason: strings.Join(e.Messages, "\n") +
-			". Nothing was changed. If this can be replaced, start a rollout with the option --ignore-drift"}
+		next := "If this can be replaced, start a rollout with the option --ignore-drift"
+		if c := r.Rollout; c.Parent != "" {
+			next = fmt.Sprintf("'bolt rollout skip %s %s' leaves the node as it is", r.Node.Name, c.Rollout)
+		}
+		return driver.Result{Outcome: rollout.OutcomeDrifted, Reason: strings.Join(e.Messages, "\n") + ". Nothing was changed. " + next}
 	}
 	return driver.Result{Outcome: rollout.OutcomeRefused, Reason: e.Error()}
 }

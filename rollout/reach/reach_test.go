@@ -66,11 +66,16 @@ func TestTold(t *testing.T) {
 // TestDeclined classifies refusals of machines.
 func TestDeclined(t *testing.T) {
 	e := &remote.RefusedError{Label: "web1", Refusal: frame.Refusal{Kind: frame.KindDrifted, Messages: []string{"this node has the release a"}}}
-	if got := declined(e); got.Outcome != rollout.OutcomeDrifted || got.Changed || !strings.Contains(got.Reason, "this node has the release a. Nothing was changed. ") || !strings.Contains(got.Reason, "--ignore-drift") {
+	r := &driver.Run{Rollout: &rollout.Created{Rollout: "r-rollback"}, Node: rollout.Node{Name: "web1"}}
+	if got := declined(r, e); got.Outcome != rollout.OutcomeDrifted || got.Changed || !strings.Contains(got.Reason, "this node has the release a. Nothing was changed. ") || !strings.Contains(got.Reason, "--ignore-drift") {
+		t.Errorf("%+v", got)
+	}
+	r.Rollout.Parent = "r"
+	if got := declined(r, e); got.Outcome != rollout.OutcomeDrifted || !strings.Contains(got.Reason, "'bolt rollout skip web1 r-rollback'") {
 		t.Errorf("%+v", got)
 	}
 	e.Kind = frame.KindStale
-	if got := declined(e); got.Outcome != rollout.OutcomeRefused || got.Changed {
+	if got := declined(r, e); got.Outcome != rollout.OutcomeRefused || got.Changed {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,15 +1,18 @@
 package release
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"bolt/apply/bundle"
 	"bolt/catalog"
 	"bolt/catalog/seal"
 	"bolt/format/fault"
@@ -210,6 +213,14 @@ func (a *Archive) Catalog(ctx context.Context, n Node, v seal.Vault) (*catalog.C
 // Content returns a file that catalogs need.
 func (a *Archive) Content(ctx context.Context, d store.Digest) ([]byte, error) {
 	return a.store.Get(ctx, d)
+}
+
+// Open returns the function that opens a file that a catalog needs. The end of ctx does not end it.
+func (a *Archive) Open(ctx context.Context) func(c bundle.Content) (io.ReadCloser, error) {
+	return func(c bundle.Content) (io.ReadCloser, error) {
+		text, err := a.Content(context.WithoutCancel(ctx), store.Digest(c.Sum))
+		return io.NopCloser(bytes.NewReader(text)), err
+	}
 }
 
 // Whole returns an error if a part of a release is missing or damaged.

@@ -170,8 +170,9 @@ func (e *StaleError) Error() string {
 }
 
 // Fence remembers the sequence number of a node, on the disk. The error is a *StaleError if a higher one
-// was used before. A number of 0 is always accepted, and not remembered.
-func (l *Lock) Fence(node string, seq int64) error {
+// was used before. A number of 0 is always accepted, and not remembered. With noop, no number is remembered,
+// because a run that changes nothing does not make earlier releases stale.
+func (l *Lock) Fence(node string, seq int64, noop bool) error {
 	if seq == 0 {
 		return nil
 	}
@@ -186,7 +187,7 @@ func (l *Lock) Fence(node string, seq int64) error {
 	switch {
 	case known && seq < old:
 		return &StaleError{seq, old}
-	case known && seq == old:
+	case known && seq == old, noop:
 		return nil
 	}
 	highest[node] = seq

@@ -246,19 +246,25 @@ func TestFence(t *testing.T) {
 		seq int64
 		ok  bool
 	}{{5, true}, {5, true}, {4, false}, {0, true}, {4, false}, {-1, false}, {6, true}, {5, false}} {
-		err := l.Fence("n1", c.seq)
+		err := l.Fence("n1", c.seq, false)
 		var stale *runlog.StaleError
 		if c.ok != (err == nil) || err != nil && !errors.As(err, &stale) {
 			t.Errorf("%d: %v", c.seq, err)
 		}
 	}
-	if err := l.Fence("n2", 1); err != nil {
+	if err := l.Fence("n1", 90, true); err != nil {
+		t.Error(err)
+	}
+	if err := l.Fence("n1", 1, true); err == nil {
+		t.Error("a stale number was accepted in noop mode")
+	}
+	if err := l.Fence("n2", 1, false); err != nil {
 		t.Errorf("another node: %v", err)
 	}
 	if err := os.WriteFile(d.Path("sequence"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Fence("n1", 100); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if err := l.Fence("n1", 100, false); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package releasing carries out the commands that create, show, sign, move and remove releases, and
+// Package releasing carries out the commands that create, show, preview, sign, move and remove releases, and
 // reads their options. Each command has a struct of options and a method of Invocation.
 //
 // Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is
@@ -13,11 +13,15 @@ import (
 	"io"
 	"time"
 
+	"bolt/apply/fleet"
 	"bolt/catalog/seal"
 	"bolt/cli"
+	"bolt/cli/acting"
 	"bolt/cli/catalogs"
+	"bolt/event"
 	"bolt/format/fault"
 	"bolt/internal/logging"
+	"bolt/inventory"
 	"bolt/output/listing"
 	"bolt/release"
 	"bolt/release/signature"
@@ -43,6 +47,16 @@ type Invocation struct {
 	Agent    string // the socket of the ssh-agent; "" for none
 	Ask      func(ctx context.Context, question string) (string, error)
 	Catalogs *catalogs.Invocation
+
+	// The other parts are for release preview only. Targets finds the targets that options name.
+	Targets func(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error)
+	Version string // of bolt
+	// Delivery has the settings of all helpers: Dir, Setting, Diffs and By.
+	Delivery fleet.Delivery
+	Redact   func(text string) string // without the secrets of the configuration
+	// Act performs an action on targets, at most concurrency at a time, with a line of progress. sink gets the events one
+	// at a time, and prints.
+	Act func(ctx context.Context, concurrency string, targets []*inventory.Target, action run.Action, sink event.Sink) error
 }
 
 // StateOptions is the option of all commands of releases.

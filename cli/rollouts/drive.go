@@ -1,16 +1,13 @@
 package rollouts
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"bolt/apply/bundle"
 	"bolt/apply/remote/embedded"
 	"bolt/catalog"
 	"bolt/cli"
@@ -385,10 +382,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 	r := &reader{book: b, vault: v, read: make(map[string]*release.Release)}
 	d := v.Delivery
 	d.Helpers = helpers
-	d.Open = func(c bundle.Content) (io.ReadCloser, error) {
-		text, err := b.releases.Content(context.WithoutCancel(ctx), store.Digest(c.Sum))
-		return io.NopCloser(bytes.NewReader(text)), err
-	}
+	d.Open = b.releases.Open(ctx)
 	var record event.Sink
 	if v.Record != nil {
 		begin := event.ActionBegin{Action: event.Apply, Object: "rollout " + c.Rollout, Targets: targets, Do: audited{"rollout " + c.Rollout}}

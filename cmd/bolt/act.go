@@ -49,10 +49,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 		targets, terr = among(ctx, targets)
 	}
 	concurrency := o.Concurrent(a.config.Concurrency, len(targets))
-	if a.config.ConcurrencyLowered && o.Concurrency == "" && len(targets) > a.config.Concurrency {
-		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
-			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
-	}
+	a.warnLowered(o.Concurrency, len(targets))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	shown, err := a.shown(&o.Results, len(targets), stop)
@@ -112,6 +109,48 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 		return errFailedTargets
 	}
 	return nil
+}
+
+// warnLowered warns if the limit of open files lowers the number of targets at a time.
+func (a *app) warnLowered(concurrency string, targets int) {
+	if a.config.ConcurrencyLowered && concurrency == "" && targets > a.config.Concurrency {
+		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
+			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
+	}
+}
+
+// observe performs an action on targets for a command that prints its results itself. sink gets the events, one at a time.
+func (a *app) observe(ctx context.Context, concurrency string, targets []*inventory.Target, action run.Action, sink event.Sink) error {
+	if len(targets) == 0 {
+		a.warnNoTargets()
+	}
+	a.warnLowered(concurrency, len(targets))
+	dialer, err := a.dialer()
+	if err != nil {
+		return err
+	}
+	defer dialer.Close()
+	shown := a.Around(sink, len(targets))
+	defer shown.Close()
+	record := a.recorder()
+	all := event.Fan(a.rerunSink(), event.Redact(&output.Log{Logs: a.logs}, a.redacted), shown, record)
+	if err := all.Event(ctx, event.ActionBegin{Action: action.Name(), Object: action.Object(), Targets: targets, Do: action}); err != nil {
+		return err
+	}
+	o := acting.Options{Concurrency: concurrency}
+	runner := run.New(dialer, run.Options{Concurrency: o.Concurrent(a.config.Concurrency, len(targets)), Timeout: a.timeout(), Log: a.log})
+	a.sys.remote.Store(true)
+	begin, failed := time.Now(), false
+	err = runner.Run(ctx, action, targets, event.Func(func(ctx context.Context, e event.Event) error {
+		if end, is := e.(event.TargetEnd); is {
+			failed = failed || !end.Result.OK()
+		}
+		return all.Event(ctx, e)
+	}))
+	if end := all.Event(ctx, event.ActionEnd{Elapsed: time.Since(begin), Failed: failed}); err == nil {
+		err = end
+	}
+	return err
 }
 
 // ready holds the inputs of an action that are prepared before it begins.

@@ -86,6 +86,7 @@ const (
 	onRelease   = "release"  // release commands
 	onCreate    = "create"   // release create
 	onSigners   = "signers"  // release show, release verify
+	onPreview   = "preview"  // release preview
 	onSign      = "sign"     // release sign
 	onGC        = "gc"       // release gc
 	onStrategy  = "strategy" // rollout plan, rollout start, rollout edit
@@ -236,6 +237,7 @@ func (s system) flags() []cli.Flag {
 
 		{Name: "state", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onRelease, Strict: true, Help: "Store releases in this directory (default .bolt-state of the project)."},
 		{Name: "from-catalogs", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onCreate, Strict: true, Help: "Make the release of the catalogs in this directory, as \"bolt catalog compile --output\" writes them, and compile nothing."},
+		{Name: "max-changes", Arg: "N", Check: cli.Count, Section: secRelease, On: onPreview, Strict: true, Help: "Exit with status 1 if more than N resources would change on a node. With 0, each change is one too many."},
 		{Name: "key", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Sign with this SSH key: a private key, or a public key whose private key is in the ssh-agent."},
 		{Name: "signature", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Add the signature in this file, which \"ssh-keygen -Y sign -n bolt-release\" made."},
 		{Name: "allowed-signers", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSigners, Strict: true, Help: "Check signatures with this file of allowed keys (ssh-keygen(1), ALLOWED SIGNERS), instead of the setting releases.allowed-signers."},

@@ -19,7 +19,7 @@ func (a *app) releasing() *releasing.Invocation {
 			secret, err := a.Ask.Secret(ctx, question)
 			return secret.Reveal(), err
 		},
-		Catalogs: a.catalogs(),
+		Catalogs: a.catalogs(), Targets: a.targets, Version: version, Delivery: a.applying().Delivery, Redact: a.redacted, Act: a.observe,
 	}
 }
 
@@ -41,6 +41,10 @@ func released[O any, P interface {
 
 func createRelease(v *releasing.Invocation, ctx context.Context, o *releasing.CreateOptions) error {
 	return outcome(v.Create(ctx, o))
+}
+
+func previewRelease(v *releasing.Invocation, ctx context.Context, o *releasing.PreviewOptions) error {
+	return outcome(v.Preview(ctx, o))
 }
 
 func diffReleases(v *releasing.Invocation, ctx context.Context, o *releasing.DiffOptions) error {
@@ -70,6 +74,11 @@ func (s system) releaseCommands() []command {
 		{run: released(diffReleases), voice: noFiles, Command: cli.Command{
 			Name: "release diff", Args: "BEFORE [AFTER]", Check: releasing.DiffArguments, Complete: append(names, names...),
 			Exit: "0  the releases were compared\n2  with --exit-code: they differ\n1  they could not be read; or ", Formats: plainFormats, Lists: []string{onRelease, onDiff},
+		}},
+		{run: released(previewRelease), Command: cli.Command{
+			Name: "release preview", Args: "[RELEASE]", Check: cli.OneArgument, Complete: names,
+			Exit: "0  the changes of all nodes are known, and are in the limit\n1  a node failed, or has more changes than --max-changes; or ", Formats: eventFormats,
+			Lists: []string{onRelease, onPreview, onAction, onTimeout, onTargets, onInventory},
 		}},
 		{run: released((*releasing.Invocation).Sign), voice: noFiles, Command: cli.Command{
 			Name: "release sign", Args: "[RELEASE]", Check: cli.OneArgument, Complete: names,

@@ -31,18 +31,23 @@ func (s *Screen) ForAction(o output.Options, targets int) (*Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := &Shown{}
+	shown := s.Around(sink, targets)
+	if o.Format != output.NDJSON {
+		shown.next = output.NewHints(shown.next, s.Console)
+	}
+	return shown, nil
+}
+
+// Around returns the sink that passes the events of an action on a number of targets to another sink, and shows its progress.
+func (s *Screen) Around(sink event.Sink, targets int) *Shown {
+	shown := &Shown{next: sink}
 	if targets >= progressFrom && s.progress() {
 		shown.progress = output.NewProgress(sink, s.err, s.errWidth)
 		s.Console.set(shown.progress.Writer())
 		s.Ask.Pause = shown.progress.Pause
-		sink = shown.progress
+		shown.next = shown.progress
 	}
-	if o.Format != output.NDJSON {
-		sink = output.NewHints(sink, s.Console)
-	}
-	shown.next = sink
-	return shown, nil
+	return shown
 }
 
 // ForPlan returns the sink that shows a plan. While a question is open on the terminal,

@@ -20,7 +20,6 @@ import (
 	"bolt/catalog"
 	"bolt/event"
 	"bolt/event/capture"
-	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/rollout"
 	"bolt/rollout/driver"
@@ -118,18 +117,13 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	var refused *remote.RefusedError
 	drift := ""
 	d.Ended = func(o *remote.Outcome) { drift = o.Drift }
-	a := &fleet.Apply{
-		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
-		Compile: func(context.Context, *inventory.Target, *ordered.Map, bool) (*catalog.Catalog, error) { return c, nil },
-		Deliver: func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
-			r.Began()
-			done, err := d.Deliver(ctx, site, c, each)
-			refused, _ = errors.AsType[*remote.RefusedError](err)
-			return done, err
-		},
-		Version: f.o.Version, Noop: r.Noop,
+	a := fleet.Fixed(c, d, f.o.Version)
+	a.Deliver = func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
+		r.Began()
+		done, err := d.Deliver(ctx, site, c, each)
+		refused, _ = errors.AsType[*remote.RefusedError](err)
+		return done, err
 	}
-	a.Compiles(1)
 	res := f.run(ctx, a, t, nil)
 	if refused != nil {
 		if refused.Kind == frame.KindTwice { // another driver has started this very run
@@ -369,27 +363,32 @@ func outcome(res *event.Result) driver.Result {
 	if res.OK() {
 		return out
 	}
-	out.Reason = res.Err.Msg
+	out.Reason, out.Outcome = res.Err.Msg, OutcomeOf(res)
+	out.Changed = out.Changed || out.Outcome == rollout.OutcomeLost || res.Err.Class == transport.ClassCancelled
+	return out
+}
+
+// OutcomeOf classifies the result of an apply or a task.
+func OutcomeOf(res *event.Result) rollout.Outcome {
+	if res.OK() {
+		return rollout.OutcomeDone
+	}
 	switch res.Err.Class {
 	case transport.ClassResolve, transport.ClassConnect, transport.ClassThrottled:
-		out.Outcome = rollout.OutcomeUnreachable
+		return rollout.OutcomeUnreachable
 	case transport.ClassAuth, transport.ClassHostKeyUnknown, transport.ClassHostKeyChanged, transport.ClassRunAs:
-		out.Outcome = rollout.OutcomeAuth
+		return rollout.OutcomeAuth
 	case transport.ClassTimeout:
-		out.Outcome = rollout.OutcomeTimeout
 		if res.Err.Code == "CONNECT_ERROR" {
-			out.Outcome = rollout.OutcomeUnreachable
+			return rollout.OutcomeUnreachable
 		}
+		return rollout.OutcomeTimeout
 	case transport.ClassLost:
-		out.Outcome, out.Changed = rollout.OutcomeLost, true
-	case transport.ClassCancelled:
-		out.Outcome, out.Changed = rollout.OutcomeCancelled, true
-	case event.ClassSkipped:
-		out.Outcome = rollout.OutcomeCancelled
-	default:
-		out.Outcome = rollout.OutcomeFailed
+		return rollout.OutcomeLost
+	case transport.ClassCancelled, event.ClassSkipped:
+		return rollout.OutcomeCancelled
 	}
-	return out
+	return rollout.OutcomeFailed
 }
 
 // maxSaid bounds the output of a measurement.

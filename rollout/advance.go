@@ -125,10 +125,31 @@ func (d *decision) nextWave() {
 
 func (d *decision) summary() string {
 	text := fmt.Sprintf("%d of %d nodes are done", d.sums.done, len(d.nodes))
-	if n := d.sums.ended - d.sums.done; n > 0 {
+	switch n := d.sums.ended - d.sums.done; n {
+	case 0:
+	case 1:
+		text += ", 1 is not"
+	default:
 		text += fmt.Sprintf(", %d are not", n)
 	}
-	return text
+	if !d.created.Noop && d.created.Strategy.Kind != strategy.Check {
+		return text
+	}
+	nodes, resources := 0, 0
+	for i := range d.nodes {
+		if n := int(d.nodes[i].would); n > 0 {
+			nodes, resources = nodes+1, resources+n
+		}
+	}
+	switch nodes {
+	case 0:
+		return text + "; no node would change"
+	case 1:
+		text += "; 1 node would change"
+	default:
+		text += fmt.Sprintf("; %d nodes would change", nodes)
+	}
+	return text + " (" + strings.TrimSuffix(would(resources), " would change") + ")"
 }
 
 // waits returns the phase in which the next wave waits, with the reason; "" if it can start.

@@ -131,7 +131,7 @@ type NodeFinished struct {
 	Reason  string  `json:"reason,omitempty"`
 	// Changed is set if the run has changed the node, or may have changed it.
 	Changed bool `json:"changed,omitempty"`
-	Changes int  `json:"changes,omitempty"` // the number of resources that changed
+	Changes int  `json:"changes,omitempty"` // the number of resources that changed, or that would change if Changed is not set
 	// Catalog is the digest of the catalog that the node has now, "" if it is unknown.
 	Catalog string `json:"catalog,omitempty"`
 }

@@ -155,6 +155,9 @@ func (s *State) nodeFinished(e *NodeFinished) error {
 	default:
 		return fmt.Errorf("%q is not the outcome of a run", e.Outcome)
 	}
+	if n.would = 0; !e.Changed {
+		n.would = int32(e.Changes)
+	}
 	n.step = stepResult
 	n.outcome, n.reason = e.Outcome, e.Reason
 	n.left = n.left.after(n.noop, e.Outcome)

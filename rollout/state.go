@@ -154,6 +154,7 @@ type node struct {
 	noop     bool // the present or last run is in noop mode
 	left     Left // by the runs that are over
 	counted  bool
+	would    int32 // resources that its last run has left, because of noop mode
 	epoch    int32 // of sums, if counted
 
 	base      int32 // attempts before a person repeated the work

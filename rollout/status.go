@@ -31,6 +31,7 @@ type NodeStatus struct {
 	Release  string    `json:"release"` // that the node has, as far as the rollout knows
 	Attempts int       `json:"attempts"`
 	Reason   string    `json:"reason"`
+	Changes  int       `json:"changes,omitempty"` // resources that the last run has left, because of noop mode
 }
 
 // Status returns the present state for people and programs.
@@ -51,7 +52,7 @@ func (s *State) Status() Status {
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		st.Nodes[s.created.Nodes[i].Name] = NodeStatus{State: n.state, Release: s.releaseOf(i), Attempts: int(n.attempts), Reason: n.reason}
+		st.Nodes[s.created.Nodes[i].Name] = NodeStatus{State: n.state, Release: s.releaseOf(i), Attempts: int(n.attempts), Reason: n.reason, Changes: int(n.would)}
 	}
 	return st
 }
@@ -78,6 +79,12 @@ func (s *State) releaseOf(i int) string {
 		return s.created.Nodes[i].Previous
 	}
 	return s.created.Nodes[i].Release
+}
+
+// Ran reports whether a run that is not in noop mode was started on a node.
+func (s *State) Ran(name string) bool {
+	i, has := s.index[name]
+	return has && s.nodes[i].ran
 }
 
 // A GateStatus is a gate that has been started.

@@ -249,6 +249,9 @@ func (d *decision) end(i int, o Outcome, reason string) {
 	e := &NodeEnded{Node: d.name(i), State: stateOf(o), Outcome: o, Reason: reason}
 	switch o {
 	case OutcomeDone:
+		if n := int(d.nodes[i].would); n > 0 {
+			e.Reason = strings.TrimPrefix(e.Reason+"; "+would(n), "; ")
+		}
 	case OutcomeCancelled:
 		if e.Reason == "" {
 			e.Reason = because(o, d.stop.reason)
@@ -258,6 +261,14 @@ func (d *decision) end(i int, o Outcome, reason string) {
 		e.Reason = because(o, reason)
 	}
 	d.emit(e)
+}
+
+// would words the resources that a run in noop mode has left.
+func would(n int) string {
+	if n == 1 {
+		return "1 resource would change"
+	}
+	return fmt.Sprintf("%d resources would change", n)
 }
 
 // stateOf is the state in which an outcome leaves a node.

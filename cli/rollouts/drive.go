@@ -93,6 +93,9 @@ func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
 // makeRoom waits for other rollouts with some of the nodes, supersedes them or refuses: the key conflict of the strategy decides. If it returns nil, the rollout can be
 // made unless there are others again.
 func (v *Invocation) makeRoom(ctx context.Context, b *book, c *rollout.Created, busy *ledger.BusyError) error {
+	if room, err := v.supersedeChecks(ctx, b, c, busy); room || err != nil {
+		return err
+	}
 	switch c.Strategy.Conflict {
 	case strategy.Queue:
 		for _, o := range busy.Others {
@@ -104,19 +107,8 @@ func (v *Invocation) makeRoom(ctx context.Context, b *book, c *rollout.Created, 
 		return nil
 	case strategy.Supersede:
 		for _, o := range busy.Others {
-			fmt.Fprintf(v.Console, "Superseding rollout %s, which has the node %s.\n", o.Rollout, o.Node)
-			_, err := b.ledger.Command(ctx, o.Rollout, func(*rollout.State) (rollout.Event, error) {
-				return &rollout.Superseded{Rollout: c.Rollout, By: v.User}, nil
-			})
-			if err != nil {
-				return failed(err)
-			}
-			_, err = v.driveOne(ctx, b, o.Rollout, func(o *driver.Options) { o.Events = nil })
-			if _, held := errors.AsType[*store.HeldError](err); held { // its own driver ends it
-				err = v.ended(ctx, b, o.Rollout)
-			}
-			if err != nil {
-				return failed(err)
+			if err := v.supersede(ctx, b, c, o); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -88,10 +88,18 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 	now := time.Now().UTC()
 	spec := rollout.Spec{Strategy: *st, Author: v.User, Noop: o.noop, Emergency: o.urgent, IgnoreDrift: o.drift}
 	var of *release.Release
-	if st.Action.IsZero() {
-		if of, err = v.admitted(ctx, b, o.release, st.Release); err != nil {
-			return nil, err
-		}
+	var targets []*inventory.Target
+	own := st.Kind == strategy.Check && o.release == "" && st.Release == ""
+	switch {
+	case own:
+		targets, of, err = v.owned(ctx, b, &o.targets, st)
+	case st.Action.IsZero():
+		of, err = v.admitted(ctx, b, o.release, st.Release)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if of != nil {
 		spec.Release, spec.Sequence = string(of.ID), of.Sequence
 	}
 	switch {
@@ -99,12 +107,15 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 		spec.Rollout = ledger.NewID(st.Rollout, now)
 	case of != nil:
 		spec.Rollout = ledger.NewID("release-"+strconv.FormatUint(of.Sequence, 10), now)
+	case own:
+		spec.Rollout = ledger.NewID("check", now)
 	default:
 		spec.Rollout = ledger.NewID(st.Action.Task+st.Action.Plan, now)
 	}
-	targets, err := v.targets(ctx, &o.targets, st, of)
-	if err != nil {
-		return nil, err
+	if !own {
+		if targets, err = v.targets(ctx, &o.targets, st, of); err != nil {
+			return nil, err
+		}
 	}
 	if spec.Nodes, err = v.nodes(ctx, b, targets, st, of); err != nil {
 		return nil, err
@@ -217,6 +228,9 @@ func (v *Invocation) nodes(ctx context.Context, b *book, targets []*inventory.Ta
 		}
 		if n.Facts, err = v.facts(ctx, t, st.Facts()); err != nil {
 			return nil, err
+		}
+		if l := last[t.Name]; of == nil && st.Action.IsZero() { // a check of nodes with several releases
+			n.Release, n.Catalog = l.Release, l.Catalog
 		}
 		list[i] = n
 	}

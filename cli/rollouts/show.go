@@ -19,6 +19,7 @@ import (
 	"bolt/rollout"
 	"bolt/rollout/driver"
 	"bolt/rollout/ledger"
+	"bolt/rollout/strategy"
 	"bolt/store"
 )
 
@@ -69,6 +70,12 @@ func (v *Invocation) printPlan(c *rollout.Created) error {
 		if soak := c.Strategy.Rules.Waves[w.Step-1].Soak; soak > 0 {
 			fmt.Fprintf(&b, "    then a soak of %s\n", soak)
 		}
+	}
+	switch st := &c.Strategy; {
+	case st.Passive():
+		b.WriteString("It is a check, so no node is changed.\n")
+	case st.Kind == strategy.Check:
+		b.WriteString("It is a check, so nodes are changed only while a window is open.\n")
 	}
 	same, fresh := 0, 0
 	for _, n := range c.Nodes {
@@ -238,7 +245,7 @@ func (v *Invocation) Status(ctx context.Context, o *RolloutOptions) error {
 	columns = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, n := range s.Created().Nodes {
 		is := st.Nodes[n.Name]
-		if len(st.Nodes) > maxNodes && (is.State == rollout.NodeDone || is.State == rollout.NodePending) {
+		if len(st.Nodes) > maxNodes && (is.State == rollout.NodeDone && is.Changes == 0 || is.State == rollout.NodePending) {
 			continue
 		}
 		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", n.Name, is.State, releaseName(is.Release), oneLine(is.Reason))
@@ -248,7 +255,8 @@ func (v *Invocation) Status(ctx context.Context, o *RolloutOptions) error {
 	return err
 }
 
-// maxNodes is the number of nodes up to which rollout status prints nodes that are done or pending.
+// maxNodes is the number of nodes up to which rollout status prints nodes that are pending, or done without changes that noop mode has
+// left.
 const maxNodes = 50
 
 // HistoryOptions are those of rollout history.

@@ -48,6 +48,7 @@ func CompleteStrategy(_ context.Context, q cli.Query) cli.Completions {
 
 // example is the file that "rollout strategy new" writes.
 const example = `# A strategy: how a rollout brings a release to nodes. "bolt rollout strategy check" checks this file.
+# kind: check                               # only report what would change
 strategy:
   waves:
     - {name: canary, count: 1, soak: 10m}   # one node, then 10 minutes of observation

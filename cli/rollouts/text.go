@@ -10,6 +10,7 @@ import (
 	"bolt/release"
 	"bolt/rollout"
 	"bolt/rollout/gate"
+	"bolt/rollout/strategy"
 	"bolt/store"
 )
 
@@ -174,8 +175,11 @@ func describeNode(e rollout.Event) string {
 		return e.Node + ": " + because("the run is stopped", e.Reason)
 	case *rollout.NodeFinished:
 		text := string(e.Outcome)
-		if e.Changes > 0 {
+		switch {
+		case e.Changes > 0 && e.Changed:
 			text += ", " + layout.Plural(e.Changes, "change")
+		case e.Changes > 0:
+			text += ", " + layout.Plural(e.Changes, "resource") + " would change"
 		}
 		return e.Node + ": " + because(text, e.Reason)
 	case *rollout.NodeRetry:
@@ -209,6 +213,8 @@ func what(c *rollout.Created) string {
 		return "plan " + a.Plan
 	case a.Task != "":
 		return "task " + a.Task
+	case c.Release == "" && c.Strategy.Kind == strategy.Check:
+		return "the releases of the nodes"
 	case c.Release == "":
 		return "the releases that the nodes had before"
 	}

@@ -179,7 +179,7 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 			return nil, err
 		}
 		c := s.Created()
-		if c.Noop || !c.Strategy.Action.IsZero() {
+		if c.Noop || c.Strategy.Passive() || !c.Strategy.Action.IsZero() {
 			continue
 		}
 		status := s.Status().Nodes
@@ -221,13 +221,11 @@ func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, 
 			return "", "", err
 		}
 		c := other.Created()
-		leaves := !c.Noop && c.Strategy.Action.IsZero() // it leaves another release on its nodes
-		if other.Ended() && !leaves {
+		if other.Ended() && !c.Strategy.Action.IsZero() { // it leaves no release on its nodes
 			continue
 		}
-		status := other.Status().Nodes
 		for _, n := range c.Nodes {
-			if _, has := s.Node(n.Name); has && (!other.Ended() || status[n.Name].Attempts > 0) {
+			if _, has := s.Node(n.Name); has && (!other.Ended() || other.Ran(n.Name)) {
 				return c.Rollout, n.Name, nil
 			}
 		}

@@ -125,6 +125,9 @@ func (s *Strategy) Conditions() []Condition {
 	return list
 }
 
+// Passive reports whether the rollout never changes a node: it is a check without windows.
+func (s *Strategy) Passive() bool { return s.Kind == Check && len(s.Windows) == 0 }
+
 // CountsAs reports whether a result of a node counts as a failure.
 func (s *Strategy) CountsAs(c Cause) bool { return slices.Contains(s.Rules.Counts, c) }
 

@@ -66,6 +66,9 @@ func Read(data []byte, file string) (*Strategy, error) {
 	if present(doc) {
 		r.value(doc, reflect.ValueOf(&s).Elem(), "")
 	}
+	if r.places["strategy.failures"] == nil && s.Passive() {
+		s.Rules.Failures = Failures{}.Default() // a failure does not keep a check from the other nodes
+	}
 	if len(r.problems) == 0 {
 		for _, p := range s.Check() {
 			n := r.locate(p.Path)

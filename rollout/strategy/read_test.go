@@ -123,6 +123,14 @@ func TestFailures(t *testing.T) {
 	if f.Count != nil || f.Percent == nil || f.Strict || f.Scope != PerBoth {
 		t.Errorf("the limits are %+v", f)
 	}
+	for text, limited := range map[string]bool{
+		"kind: check": false, "kind: check\nstrategy: {waves: [{rest: true}]}": false,
+		"kind: check\nstrategy: {failures: {count: 0}}": true, "kind: check\nwindows: [{days: mon}]": true, "kind: apply": true,
+	} {
+		if f := read(t, text).Rules.Failures; (f.Count != nil) != limited {
+			t.Errorf("%q: %+v", text, f)
+		}
+	}
 	if f := read(t, "").Rules.Failures; f.Count == nil || *f.Count != 0 {
 		t.Errorf("the limits of an empty file are %+v", f)
 	}

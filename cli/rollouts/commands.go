@@ -13,6 +13,7 @@ import (
 	"bolt/rollout"
 	"bolt/rollout/driver"
 	"bolt/rollout/ledger"
+	"bolt/rollout/strategy"
 	"bolt/store"
 )
 
@@ -98,8 +99,12 @@ func (o *EditOptions) Check() error {
 // Edit carries out rollout edit: a rollout whose first wave has not started gets another strategy. It keeps its nodes, its release and
 // its action. Approvals are bound to the digest of the strategy, so the earlier ones are void.
 func (v *Invocation) Edit(ctx context.Context, o *EditOptions) error {
-	st, err := readStrategy(ctx, o.strategy)
+	st, text, err := readStrategy(ctx, o.strategy)
 	if err != nil {
+		return err
+	}
+	st.Action = strategy.Action{} // the rollout keeps its own
+	if err := v.checkUses(ctx, o.strategy, text, st, false); err != nil {
 		return err
 	}
 	b, _, s, err := v.find(ctx, &o.RolloutOptions)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -405,9 +404,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 			return list[0], inv.Prepare(ctx, list)
 		},
 		Script: func(ctx context.Context, path string) (run.Action, error) {
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(v.Project, path)
-			}
+			path = v.script(path)
 			data, err := readfile.Read(ctx, path, readfile.Payload)
 			if err != nil {
 				return nil, err

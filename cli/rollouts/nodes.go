@@ -68,10 +68,11 @@ func (o *PlanOptions) Check() error {
 
 // draft makes the first event of a rollout. Nothing is stored.
 func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollout.Created, error) {
-	st, err := readStrategy(ctx, o.strategy)
+	st, text, err := readStrategy(ctx, o.strategy)
 	if err != nil {
 		return nil, err
 	}
+	inFile := *st
 	if o.plan != "" || o.task != "" {
 		st.Action.Plan, st.Action.Task = o.plan, o.task
 		if o.params.Given {
@@ -79,11 +80,13 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 				return nil, err
 			}
 		}
-	}
-	if st.Action.Task != "" { // A task that cannot run would fail on each node.
-		if _, err := v.Task(ctx, st.Action.Task, st.Action.Params, o.noop); err != nil {
+		inFile.Action = strategy.Action{}
+		if err := v.checkAction(ctx, st.Action, o.noop); err != nil {
 			return nil, err
 		}
+	}
+	if err := v.checkUses(ctx, o.strategy, text, &inFile, o.noop); err != nil {
+		return nil, err
 	}
 	now := time.Now().UTC()
 	spec := rollout.Spec{Strategy: *st, Author: v.User, Noop: o.noop, Emergency: o.urgent, IgnoreDrift: o.drift}

@@ -46,6 +46,7 @@ type Invocation struct {
 	Logs    *logging.Log
 	Version string
 	Project string // the directory
+	Found   bool   // the project is the user's choice, not the default for a directory without one
 	State   string // the directory of releases and rollouts, if --state is not given
 	User    string // for approvals and other commands
 	Host    string
@@ -63,6 +64,9 @@ type Invocation struct {
 	Delivery fleet.Delivery
 	Task     func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error)
 	Plan     func(ctx context.Context, name string, params map[string]any) (any, error)
+	// PlanParams and TaskParams return the parameters of a plan or task; nil for a task that takes any.
+	PlanParams func(ctx context.Context, name string) ([]Parameter, error)
+	TaskParams func(ctx context.Context, name string) ([]Parameter, error)
 	// Params reads the parameters of a command line.
 	Params func(ctx context.Context, text string) (map[string]any, error)
 	// Confirm prints a question and returns the answer of the user; nil without a terminal.
@@ -188,21 +192,21 @@ func (v *Invocation) signers(ctx context.Context) (*signature.Signers, error) {
 	return s, nil
 }
 
-// readStrategy reads a strategy file. Without a file, all nodes are one wave.
-func readStrategy(ctx context.Context, path string) (*strategy.Strategy, error) {
+// readStrategy reads a strategy file, and also returns its text. Without a file, all nodes are one wave.
+func readStrategy(ctx context.Context, path string) (*strategy.Strategy, []byte, error) {
 	if path == "" {
 		s := strategy.Default()
-		return &s, nil
+		return &s, nil, nil
 	}
 	text, err := readfile.Read(ctx, path, readfile.Config)
 	if err != nil {
-		return nil, fault.File(path, err, "The strategy file '%s' could not be read: %v", path, fault.WithoutPath(err))
+		return nil, nil, fault.File(path, err, "The strategy file '%s' could not be read: %v", path, fault.WithoutPath(err))
 	}
 	s, err := strategy.Read(text, filepath.Base(path))
 	if err != nil {
-		return nil, fault.File(path, err, "The strategy file '%s' has mistakes:\n%v", path, err)
+		return nil, nil, fault.File(path, err, "The strategy file '%s' has mistakes:\n%v", path, err)
 	}
-	return s, checkConditions(path, text, s)
+	return s, text, checkConditions(path, text, s)
 }
 
 // say prints a line for people.

@@ -82,7 +82,10 @@ func (v *Invocation) Strategy(ctx context.Context, o *StrategyOptions) error {
 		}
 		return v.done("Wrote the strategy file %s", o.file)
 	}
-	st, err := readStrategy(ctx, o.file)
+	st, text, err := readStrategy(ctx, o.file)
+	if err == nil && v.Found {
+		err = v.checkUses(ctx, o.file, text, st, false)
+	}
 	if err != nil {
 		return err
 	}

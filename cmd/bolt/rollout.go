@@ -27,7 +27,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 	who := audit.ThisProcess(version, a.sys.env)
 	v := &rollouts.Invocation{
 		Out: results{a.sys.out}, Console: a.Console, Format: a.format(), Color: a.Color(), Logs: a.logs, Version: version,
-		Project: a.project.Dir, State: filepath.Join(a.project.Dir, releasing.Dir), User: who.User, Host: who.Host,
+		Project: a.project.Dir, Found: a.project.Origin != project.User && a.project.Origin != project.System, State: filepath.Join(a.project.Dir, releasing.Dir), User: who.User, Host: who.Host,
 		Vault: a.vault(), Signers: a.config.AllowedSigners(),
 		Inventory: a.inventory, Targets: a.targets, CachedFacts: a.cachedFacts,
 		Query: func(ctx context.Context, pql string) ([]string, error) { return a.puppetDB().Certnames(ctx, pql, "") },
@@ -52,7 +52,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 			}
 			return a.taskAction(ctx, library, t, given, noop)
 		},
-		Plan: a.planValue,
+		Plan: a.planValue, PlanParams: a.planParams, TaskParams: a.taskParameters,
 		Webhooks: func(ctx context.Context) ([]*webhook.Hook, error) {
 			v, err := a.resolved(ctx, a.config.Settings.Value(webhook.Key))
 			if err != nil {
@@ -92,6 +92,31 @@ func asData(params map[string]any) (*ordered.Map, error) {
 		return m, err
 	}
 	return m, m.UnmarshalJSON(text)
+}
+
+// planParams returns the parameters of a plan, and taskParameters those of a task.
+func (a *app) planParams(ctx context.Context, name string) ([]rollouts.Parameter, error) {
+	p, err := a.runs().Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]rollouts.Parameter, len(p.Parameters))
+	for i, q := range p.Parameters {
+		list[i] = rollouts.Parameter{Name: q.Name, Required: !q.HasDefault}
+	}
+	return list, nil
+}
+
+func (a *app) taskParameters(ctx context.Context, name string) ([]rollouts.Parameter, error) {
+	t, err := a.tasks().Find(ctx, name)
+	if err != nil || !t.Typed {
+		return nil, err
+	}
+	list := make([]rollouts.Parameter, len(t.Parameters))
+	for i := range t.Parameters {
+		list[i] = rollouts.Parameter{Name: t.Parameters[i].Name, Required: !t.Parameters[i].Optional()}
+	}
+	return list, nil
 }
 
 // planValue runs a plan without showing it, and returns its value. The error is that of the plan.
@@ -243,7 +268,7 @@ func (s system) rolloutCommands() []command {
 		shown("events", rolled((*rollouts.Invocation).Events), onSince, onEvents),
 		{run: rolled((*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{
 			Name: "rollout strategy", Args: "new|check FILE", Check: rollouts.StrategyArguments, Complete: []cli.Completer{rollouts.CompleteStrategy, cli.FileOf("yaml", "yml")},
-			Exit: "0  the file was written, or has no mistakes\n1  the file has mistakes; or ", Formats: plainFormats,
+			Exit: "0  the file was written, or has no mistakes\n1  the file has mistakes; or ", Formats: plainFormats, Lists: []string{onModules},
 		}},
 		{run: driven((*rollouts.Invocation).Webhook), voice: noFiles, Command: cli.Command{
 			Name: "rollout webhook", Args: "test", Check: rollouts.WebhookArguments, Complete: []cli.Completer{rollouts.CompleteWebhook},

@@ -276,6 +276,16 @@ func (w words) params(params map[string]any) map[string]any {
 	return out
 }
 
+// HasWords reports whether parameters have words in braces, so that their values are not known before a measurement.
+func HasWords(params map[string]any) bool {
+	for _, v := range params {
+		if text, is := v.(string); is && strings.Contains(text, "{{") {
+			return true
+		}
+	}
+	return false
+}
+
 func plain(text string) string { return text }
 
 // quoted makes a text safe within the quotes of a query.

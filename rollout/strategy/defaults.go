@@ -128,6 +128,45 @@ func (s *Strategy) Conditions() []Condition {
 // Passive reports whether the rollout never changes a node: it is a check without windows.
 func (s *Strategy) Passive() bool { return s.Kind == Check && len(s.Windows) == 0 }
 
+// A UseKind is a kind of thing of the project that a strategy can name.
+type UseKind string
+
+// The kinds.
+const (
+	UsesPlan   UseKind = "plan"
+	UsesTask   UseKind = "task"
+	UsesScript UseKind = "script"
+)
+
+// A Use is a plan, task or script that a strategy names.
+type Use struct {
+	Kind       UseKind
+	Name, Path string // "gates[0].task"
+	Params     map[string]any
+	ParamsPath string
+	Given      []string // parameters that it gets besides Params
+}
+
+// Uses returns the plans, tasks and scripts that the strategy names. Strategy.Check does not look for them.
+func (s *Strategy) Uses() []Use {
+	var list []Use
+	add := func(kind UseKind, path, name string, params map[string]any, given ...string) {
+		if name != "" {
+			list = append(list, Use{kind, name, path + "." + string(kind), params, path + ".params", given})
+		}
+	}
+	add(UsesPlan, "action", s.Action.Plan, s.Action.Params, "targets")
+	add(UsesTask, "action", s.Action.Task, s.Action.Params)
+	for i, g := range s.Gates {
+		add(UsesPlan, index("gates", i), g.Plan, g.Params)
+		add(UsesTask, index("gates", i), g.Task, g.Params)
+		add(UsesScript, index("gates", i), g.Script, nil)
+	}
+	add(UsesTask, "hooks.before_node", s.Hooks.Before.Task, s.Hooks.Before.Params)
+	add(UsesTask, "hooks.after_node", s.Hooks.After.Task, s.Hooks.After.Params)
+	return list
+}
+
 // CountsAs reports whether a result of a node counts as a failure.
 func (s *Strategy) CountsAs(c Cause) bool { return slices.Contains(s.Rules.Counts, c) }
 

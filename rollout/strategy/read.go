@@ -165,6 +165,9 @@ func (r *reader) value(n *yaml.Node, v reflect.Value, path string) {
 			return
 		}
 		*p = data
+		for _, pair := range n.Pairs {
+			r.places[path+"."+pair.Key.Text] = pair.Key
+		}
 		return
 	}
 	switch v.Kind() {

@@ -329,7 +329,7 @@ type works struct {
 
 // Hook implements driver.Checks.
 func (w *works) Hook(ctx context.Context, h *driver.Hook) error {
-	return w.means.Hook(ctx, &h.Spec, h.Node.Name)
+	return w.means.Hook(ctx, &h.Spec, h.Node.Name, h.Start)
 }
 
 // Measure implements driver.Checks.
@@ -388,21 +388,21 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 			closing()
 		}
 	}
+	target := func(ctx context.Context, node string) (*inventory.Target, error) {
+		if t := known[node]; t != nil {
+			return t, nil
+		}
+		if node != "" {
+			return nil, fmt.Errorf("the node %s is not in the rollout", node)
+		}
+		list, err := inv.Targets(ctx, []string{localhost})
+		if err != nil {
+			return nil, err
+		}
+		return list[0], inv.Prepare(ctx, list)
+	}
 	f := reach.New(reach.Options{
-		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Task, Plan: v.Plan, Sink: record,
-		Target: func(ctx context.Context, node string) (*inventory.Target, error) {
-			if t := known[node]; t != nil {
-				return t, nil
-			}
-			if node != "" {
-				return nil, fmt.Errorf("the node %s is not in the rollout", node)
-			}
-			list, err := inv.Targets(ctx, []string{localhost})
-			if err != nil {
-				return nil, err
-			}
-			return list[0], inv.Prepare(ctx, list)
-		},
+		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Task, Plan: v.Plan, Sink: record, Target: target,
 		Script: func(ctx context.Context, path string) (run.Action, error) {
 			path = v.script(path)
 			data, err := readfile.Read(ctx, path, readfile.Payload)
@@ -413,18 +413,37 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 		},
 	})
 	w := &works{Fleet: f}
-	w.means = measure.Means{Run: f.Run, Plan: v.Plan, Query: v.Rows, Host: func(node string) string {
-		t := known[node]
-		if t == nil {
-			return node
-		}
-		s, err := t.Settings(context.WithoutCancel(ctx))
+	settings := func(node string) (inventory.Settings, error) {
+		t, err := target(ctx, node)
 		if err != nil {
-			return node
+			return inventory.Settings{}, err
 		}
-		return s.Host
-	}}
+		return t.Settings(context.WithoutCancel(ctx))
+	}
+	w.means = measure.Means{
+		Run: f.Run, Plan: v.Plan, Query: v.Rows,
+		Host: func(node string) string {
+			s, err := settings(node)
+			if err != nil {
+				return node
+			}
+			return s.Host
+		},
+		Posix: func(node string) bool {
+			s, err := settings(node)
+			return err == nil && posix(&s)
+		},
+	}
 	return w, done, nil
+}
+
+// posix reports whether the shell that reads the commands of a target is a POSIX shell. Others quote in other ways.
+func posix(s *inventory.Settings) bool {
+	switch s.Dest.LoginShell {
+	case "", "sh", "bash", "zsh", "dash", "ksh":
+		return !s.PowerShell
+	}
+	return false
 }
 
 // audited is a rollout as an action of the audit log.

@@ -142,7 +142,7 @@ func (d *driver) measured(ctx context.Context, m *Measurement) (outcome gate.Out
 
 func (d *driver) hook(e *rollout.HookStarted) {
 	created := *d.state.Created()
-	h := &Hook{Rollout: &created, Run: e.Run, Spec: created.Strategy.Hooks.Before}
+	h := &Hook{Rollout: &created, Run: e.Run, Spec: created.Strategy.Hooks.Before, Start: d.state.Start()}
 	if e.Hook == rollout.HookAfter {
 		h.Spec = created.Strategy.Hooks.After
 	}

@@ -68,6 +68,7 @@ type Hook struct {
 	Node    rollout.Node
 	Spec    strategy.Hook
 	Run     string
+	Start   time.Time // of the rollout
 }
 
 // A Measurement is one measurement of a gate.

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 
 	"bolt/format/ordered"
@@ -21,51 +20,29 @@ import (
 // maxBody bounds the body of a response. The rest is not read.
 const maxBody = 1 << 20
 
-// maxRequests is the number of requests of a gate at the same time. A node that does not answer must not keep the others
-// from being measured.
-const maxRequests = 50
-
-// requests makes the request of a gate: one for each node if it names {{node}} or {{host}}.
-func (m *Means) requests(ctx context.Context, h *gate.HTTP, c conditions, w words, s *Subject) Value {
+// request makes the request of a gate. Its client has no state of its own: connections are those of the default transport.
+func request(ctx context.Context, h *gate.HTTP, c conditions, w words) Value {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	defer client.CloseIdleConnections()
-	text := h.URL + h.Body
-	if w.node != "" || !strings.Contains(text, "{{node}}") && !strings.Contains(text, "{{host}}") {
-		return request(ctx, client, h, c, w)
+	address, err := w.replace(h.URL, inURL)
+	if err != nil {
+		return failure(err)
 	}
-	if len(s.Nodes) == 0 {
-		return Value{Outcome: gate.Successful, Reason: "no node to measure yet"}
+	body, err := w.replace(h.Body, inBody(h))
+	if err != nil {
+		return failure(err)
 	}
-	// After a failure, the other results do not matter.
-	ctx, enough := context.WithCancel(ctx)
-	defer enough()
-	all := make([]Value, len(s.Nodes))
-	slots := make(chan struct{}, maxRequests)
-	var wg sync.WaitGroup
-	for i, node := range s.Nodes {
-		slots <- struct{}{}
-		own := w
-		own.node = node
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if all[i] = request(ctx, client, h, c, own).of(node); all[i].Outcome == gate.Failed {
-				enough()
-			}
-		})
-	}
-	wg.Wait()
-	return worst(all)
-}
-
-func request(ctx context.Context, client *http.Client, h *gate.HTTP, c conditions, w words) Value {
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(h.Method, http.MethodGet), w.replace(h.URL, inURL), strings.NewReader(w.replace(h.Body, plain)))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(h.Method, http.MethodGet), address, strings.NewReader(body))
 	if err != nil {
 		return failure(withoutAddress(err))
 	}
 	for name, v := range h.Headers {
-		req.Header.Set(name, w.replace(v, plain))
+		value, err := w.replace(v, plain) // net/http refuses values with line breaks
+		if err != nil {
+			return failure(err)
+		}
+		req.Header.Set(name, value)
 		if strings.EqualFold(name, "host") {
-			req.Host = w.replace(v, plain)
+			req.Host = value
 		}
 	}
 	resp, err := client.Do(req)
@@ -80,7 +57,7 @@ func request(ctx context.Context, client *http.Client, h *gate.HTTP, c condition
 	if want := cmp.Or(h.Status, http.StatusOK); resp.StatusCode != want {
 		return Value{Outcome: gate.Failed, Value: resp.StatusCode, Reason: fmt.Sprintf("the status is %d, not %d", resp.StatusCode, want)}
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	got, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return failure(fmt.Errorf("read the body: %w", err))
 	}
@@ -89,14 +66,14 @@ func request(ctx context.Context, client *http.Client, h *gate.HTTP, c condition
 		if err != nil {
 			return failure(err)
 		}
-		if !re.Match(body) {
-			return Value{Outcome: gate.Failed, Value: short(string(body)), Reason: fmt.Sprintf("the body does not match %s", h.Match)}
+		if !re.Match(got) {
+			return Value{Outcome: gate.Failed, Value: short(string(got)), Reason: fmt.Sprintf("the body does not match %s", h.Match)}
 		}
 	}
 	if c.none() {
 		return Value{Outcome: gate.Successful, Value: resp.StatusCode}
 	}
-	return c.judge(ctx, data(resp, body))
+	return c.judge(ctx, data(resp, got))
 }
 
 // withoutAddress removes the address of a request from an error, because it can have secrets.
@@ -107,15 +84,10 @@ func withoutAddress(err error) error {
 	return err
 }
 
-// inURL makes a name safe in an address. An IPv6 address stays as it is.
-func inURL(text string) string {
-	return strings.NewReplacer("%5B", "[", "%5D", "]", "%3A", ":").Replace(url.PathEscape(text))
-}
-
 // data returns the body of a response: as data if it is JSON.
 func data(resp *http.Response, body []byte) any {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
+	if isJSON(kind) {
 		m := &ordered.Map{}
 		if m.UnmarshalJSON(append(append([]byte(`{"v":`), body...), '}')) == nil {
 			return m.Value("v")

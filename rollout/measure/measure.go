@@ -15,8 +15,7 @@ package measure
 import (
 	"context"
 	"fmt"
-	"maps"
-	"strings"
+	"sync"
 	"time"
 
 	"bolt/inventory/match"
@@ -51,6 +50,8 @@ type Means struct {
 	Query func(ctx context.Context, pql string) ([]any, error)
 	// Host returns the host of a node.
 	Host func(node string) string
+	// Posix reports whether a POSIX shell reads the commands on a machine, "" being the controller. If Posix is nil, one does.
+	Posix func(node string) bool
 }
 
 // A Subject is the part of a rollout that is measured.
@@ -67,21 +68,61 @@ type Value struct {
 	Reason  string
 }
 
-// Gate measures a gate once.
+// Gate measures a gate once: once for each node if it names {{node}} or {{host}}.
 func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 	c, err := conditionsOf(g)
 	if err != nil {
 		return failure(err)
 	}
 	w := words{start: s.Start, host: m.Host}
-	if s.Place == gate.Node && len(s.Nodes) == 1 {
-		w.node = s.Nodes[0]
+	if !perNode(g) {
+		return m.once(ctx, g, c, w, s.Nodes)
 	}
+	if len(s.Nodes) == 0 {
+		return noNode()
+	}
+	// After a failure, the other responses do not matter. Commands, tasks and plans are not stopped.
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	all := make([]Value, len(s.Nodes))
+	slots := make(chan struct{}, maxAtOnce)
+	var wg sync.WaitGroup
+	for i, node := range s.Nodes {
+		slots <- struct{}{}
+		own := w
+		own.node = node
+		wg.Go(func() {
+			defer func() { <-slots }()
+			v := m.once(ctx, g, c, own, []string{node})
+			if remote := g.HTTP != nil || g.PQL != "" || g.Plan != "" || g.On == gate.OnController; remote {
+				v = v.of(node)
+			}
+			if all[i] = v; g.HTTP != nil && v.Outcome == gate.Failed {
+				enough()
+			}
+		})
+	}
+	wg.Wait()
+	return worst(all)
+}
+
+// noNode is the value of a gate that has nothing to measure.
+func noNode() Value { return Value{Outcome: gate.Successful, Reason: "no node to measure yet"} }
+
+// maxAtOnce is the number of nodes that a gate measures at the same time. A node that does not answer must not keep the
+// others from being measured.
+const maxAtOnce = 50
+
+func (m *Means) once(ctx context.Context, g *gate.Spec, c conditions, w words, nodes []string) Value {
 	switch {
 	case g.HTTP != nil:
-		return m.requests(ctx, g.HTTP, c, w, s)
+		return request(ctx, g.HTTP, c, w)
 	case g.PQL != "":
-		rows, err := m.Query(ctx, w.replace(g.PQL, quoted))
+		pql, err := w.replace(g.PQL, inPQL)
+		if err != nil {
+			return failure(err)
+		}
+		rows, err := m.Query(ctx, pql)
 		if err != nil {
 			return failure(err)
 		}
@@ -96,14 +137,12 @@ func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 		}
 		return c.judge(ctx, v)
 	}
-	a := &Action{Command: w.replace(g.Command, shell), Script: g.Script, Task: g.Task, Params: w.params(g.Params)}
-	var nodes []string
-	if g.On != gate.OnController {
-		if nodes = s.Nodes; len(nodes) == 0 {
-			return Value{Outcome: gate.Successful, Reason: "no node to measure yet"}
-		}
+	if g.On == gate.OnController {
+		nodes = nil
+	} else if len(nodes) == 0 {
+		return noNode()
 	}
-	outputs, err := m.Run(ctx, a, nodes)
+	outputs, err := m.run(ctx, &Action{Command: g.Command, Script: g.Script, Task: g.Task, Params: g.Params}, w, nodes)
 	if err != nil {
 		return failure(err)
 	}
@@ -114,14 +153,27 @@ func (m *Means) Gate(ctx context.Context, g *gate.Spec, s *Subject) Value {
 	return worst(all)
 }
 
-// Hook runs a hook of a node. The error is the reason of its failure.
-func (m *Means) Hook(ctx context.Context, h *strategy.Hook, node string) error {
-	w := words{node: node, host: m.Host}
+// run runs an action with its words replaced, on nodes, or on the controller if nodes is nil.
+func (m *Means) run(ctx context.Context, a *Action, w words, nodes []string) ([]Output, error) {
+	machine := ""
+	if nodes != nil {
+		machine = w.node
+	}
+	line, err := w.replace(a.Command, inCommand(func() bool { return m.Posix == nil || m.Posix(machine) }))
+	if err != nil {
+		return nil, err
+	}
+	a.Command, a.Params = line, w.params(a.Params)
+	return m.Run(ctx, a, nodes)
+}
+
+// Hook runs a hook of a node, in a rollout that began at start. The error is the reason of its failure.
+func (m *Means) Hook(ctx context.Context, h *strategy.Hook, node string, start time.Time) error {
 	nodes := []string{node}
 	if h.On == gate.OnController {
 		nodes = nil
 	}
-	outputs, err := m.Run(ctx, &Action{Command: w.replace(h.Command, shell), Task: h.Task, Params: w.params(h.Params)}, nodes)
+	outputs, err := m.run(ctx, &Action{Command: h.Command, Task: h.Task, Params: h.Params}, words{node: node, start: start, host: m.Host}, nodes)
 	if err != nil {
 		return err
 	}
@@ -241,62 +293,4 @@ func (c conditions) judge(ctx context.Context, v any) Value {
 		out.Outcome, out.Reason = gate.Inconclusive, fmt.Sprintf("the value is %s: neither %s nor %s is true", brief(v), c.ok, c.bad)
 	}
 	return out
-}
-
-// words replaces the words in braces that gates and hooks can have.
-type words struct {
-	node  string // "" if there is not exactly one
-	start time.Time
-	host  func(node string) string
-}
-
-// replace replaces the words in a text. quote makes a value safe in the text.
-func (w words) replace(text string, quote func(string) string) string {
-	if !strings.Contains(text, "{{") {
-		return text
-	}
-	pairs := []string{"{{start}}", quote(w.start.UTC().Format(time.RFC3339))}
-	if w.node != "" {
-		pairs = append(pairs, "{{node}}", quote(w.node))
-		if w.host != nil {
-			pairs = append(pairs, "{{host}}", quote(w.host(w.node)))
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-// params replaces the words in parameters that are texts.
-func (w words) params(params map[string]any) map[string]any {
-	out := maps.Clone(params)
-	for name, v := range out {
-		if text, is := v.(string); is {
-			out[name] = w.replace(text, plain)
-		}
-	}
-	return out
-}
-
-// HasWords reports whether parameters have words in braces, so that their values are not known before a measurement.
-func HasWords(params map[string]any) bool {
-	for _, v := range params {
-		if text, is := v.(string); is && strings.Contains(text, "{{") {
-			return true
-		}
-	}
-	return false
-}
-
-func plain(text string) string { return text }
-
-// quoted makes a text safe within the quotes of a query.
-func quoted(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `'`, `\'`).Replace(text)
-}
-
-// shell makes a text one word of a command line.
-func shell(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

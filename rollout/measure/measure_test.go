@@ -129,7 +129,7 @@ func TestHTTP(t *testing.T) {
 func TestHook(t *testing.T) {
 	var seen []string
 	m := means([]Output{{Machine: "localhost", Ran: true, Reason: "exit code 1"}}, nil, nil, &seen)
-	err := m.Hook(t.Context(), &strategy.Hook{Command: "drain {{node}}", On: gate.OnController}, "it's")
+	err := m.Hook(t.Context(), &strategy.Hook{Command: "drain {{node}}", On: gate.OnController}, "it's", time.Time{})
 	if err == nil || err.Error() != "localhost: exit code 1" || seen[0] != `run drain 'it'\''s' ` {
 		t.Errorf("%v, %q", err, seen)
 	}

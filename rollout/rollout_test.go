@@ -25,7 +25,6 @@ func read(t testing.TB, text string) strategy.Strategy {
 func create(t testing.TB, st strategy.Strategy, list []Node) *Created {
 	t.Helper()
 	st.Targets.Empty = strategy.SucceedEmpty
-	st.Targets.Freeze = true
 	c, err := New(Spec{Rollout: "r1", Release: "new", Strategy: st, Nodes: list, Author: "dev"})
 	if err != nil {
 		t.Fatal(err)

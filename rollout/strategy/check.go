@@ -39,9 +39,6 @@ func (s *Strategy) Check() []Problem {
 	if s.Targets.AtLeast > 0 && s.Targets.Empty == SucceedEmpty {
 		c.wrong("targets.when_empty", "at_least and when_empty: succeed contradict each other")
 	}
-	if given := s.Targets.Query != "" || s.Targets.Names != nil || s.Targets.Where != "" || s.Targets.AtLeast > 0; given && !s.Targets.Freeze {
-		c.wrong("targets.freeze", "the only value is true: nodes are chosen once, when the rollout starts")
-	}
 	return c.problems
 }
 

@@ -337,6 +337,8 @@ func advice(key, path string, t reflect.Type) string {
 		return fmt.Sprintf(". Did you mean %q?", near)
 	}
 	switch of := path; {
+	case of == "targets" && key == "freeze": // at the top level, it is a list of times
+		return ". The nodes are always chosen once, when the rollout starts"
 	case of != "" && has(reflect.TypeFor[Strategy](), key):
 		return ". It belongs to the top level of the file"
 	case of == "" && has(reflect.TypeFor[Rules](), key):

@@ -15,7 +15,7 @@ import (
 const full = `
 rollout: web-2026-09
 release: r-4f2a
-targets: {query: 'nodes { facts.role = "web" }', at_least: 50, when_empty: fail, freeze: true}
+targets: {query: 'nodes { facts.role = "web" }', at_least: 50, when_empty: fail}
 order: [unhealthy_first, stable_hash, name, random(7), fact(zone)]
 strata: facts.zone
 strategy:
@@ -178,7 +178,7 @@ func TestProblems(t *testing.T) {
 		{"not YAML", "a: [", `f.yaml:1:`},
 		{"second document", "kind: apply\n---\nrelease: a", `f.yaml:2:1: a second document, and only one is allowed`},
 		{"alias", "kind: &a apply\nrelease: *a", `f.yaml:2:10: alias *a`},
-		{"targets by wave", "targets: {names: [a], freeze: false}", `the only value is true`},
+		{"targets by wave", "targets: {names: [a], freeze: false}", `unknown key "freeze". The nodes are always chosen once`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Read([]byte(tt.text), "f.yaml")

@@ -93,11 +93,10 @@ type Targets struct {
 	Where   string    `json:"where,omitempty" doc:"A condition, as in --where."`
 	AtLeast int       `json:"at_least,omitempty" doc:"The smallest number of nodes. With fewer, the rollout does not start."`
 	Empty   WhenEmpty `json:"when_empty,omitempty" doc:"Whether a rollout without nodes is an error: fail or succeed."`
-	Freeze  bool      `json:"freeze,omitempty" doc:"The nodes are chosen once, when the rollout starts. The only value is true."`
 }
 
 // Default returns targets with the values of the keys that a file leaves out.
-func (Targets) Default() Targets { return Targets{Empty: FailEmpty, Freeze: true} }
+func (Targets) Default() Targets { return Targets{Empty: FailEmpty} }
 
 // A WhenEmpty is the treatment of a rollout without nodes.
 type WhenEmpty string

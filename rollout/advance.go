@@ -218,6 +218,8 @@ func (d *decision) phaseNow() (Phase, string) {
 		return Soaking, wave + " soaks until " + d.clock.wall(d.soakUntil).Format(time.RFC3339)
 	case d.queue.waiting > 0 && !d.open():
 		return AwaitingWindow, d.calendar.Reason
+	case d.waitsForPlace():
+		return Running, wave + ", waits for a place of the governor " + d.rules().Parallel.Governor.Name
 	}
 	return Running, wave
 }

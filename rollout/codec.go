@@ -12,6 +12,7 @@ import (
 func (*Created) Type() string           { return "created" }
 func (*DriverStarted) Type() string     { return "driver_started" }
 func (*DriverStopped) Type() string     { return "driver_stopped" }
+func (*Governed) Type() string          { return "governed" }
 func (*NodeStarted) Type() string       { return "node_started" }
 func (*NodeProgress) Type() string      { return "node_state" }
 func (*NodeAsked) Type() string         { return "node_asked" }
@@ -58,6 +59,8 @@ func newEvent(name string) Event {
 		return new(DriverStarted)
 	case "driver_stopped":
 		return new(DriverStopped)
+	case "governed":
+		return new(Governed)
 	case "node_started":
 		return new(NodeStarted)
 	case "node_state":

@@ -90,6 +90,12 @@ type DriverStopped struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// Governed reports how many places of the governor the driver has. A driver begins without places.
+type Governed struct {
+	Session string `json:"session"`
+	Places  int    `json:"places"`
+}
+
 // NodeStarted intends a run on a node.
 type NodeStarted struct {
 	Node    string            `json:"node"`

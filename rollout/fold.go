@@ -39,10 +39,12 @@ func (s *State) apply(e Event, t time.Time) error {
 		if e.Session != s.session {
 			return fmt.Errorf("another driver has taken over")
 		}
-		s.session = ""
+		s.session, s.places = "", 0
 		s.progress.stand(at)
 		s.progress.stopped = true
 		return nil
+	case *Governed:
+		return s.governed(e, at)
 	case *NodeStarted, *NodeProgress, *NodeAsked, *NodeStop, *NodeFinished, *NodeRetry, *NodeSoaking, *NodeEnded, *HookStarted, *HookFinished:
 		return s.applyNode(e, at)
 	case *GateStarted:
@@ -129,7 +131,7 @@ func (s *State) driverStarted(e *DriverStarted, at int64) error {
 	if e.Session == "" || e.Session == s.session {
 		return fmt.Errorf("the session %q is not new", e.Session)
 	}
-	s.session = e.Session
+	s.session, s.places = e.Session, 0
 	if s.progress.since != 0 { // the driver before may have died right after its last event
 		s.progress.stand(s.clock.adjust(s.clock.last))
 		s.progress.stopped = true

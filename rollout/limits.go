@@ -51,7 +51,7 @@ func (d *decision) exceeded() string {
 		return d.gateFailed
 	}
 	deadline := time.Duration(d.rules().Progress)
-	if deadline == 0 || d.progress.since == 0 || d.step != waveNodes || d.wave == 0 || d.quiet() || d.paused {
+	if deadline == 0 || d.progress.since == 0 || d.step != waveNodes || d.wave == 0 || d.quiet() || d.paused || d.waitsForPlace() {
 		return ""
 	}
 	end := d.progress.since + int64(deadline-d.progress.used)
@@ -62,8 +62,9 @@ func (d *decision) exceeded() string {
 	return ""
 }
 
-// room returns the number of nodes that can start now, and the limit that holds back the others.
-func (d *decision) room() (free int, why string) {
+// ownRoom returns the number of nodes that the limits of the rollout alone let start now, and the limit that holds back the
+// others.
+func (d *decision) ownRoom() (free int, why string) {
 	r := d.rules()
 	flight := len(d.flight)
 	free, why = r.Parallel.Max-flight, fmt.Sprintf("concurrency.max is %d", r.Parallel.Max)
@@ -122,7 +123,7 @@ func (d *decision) startNodes() {
 			load[l]++
 		}
 	}
-	if len(d.events) == 0 && len(d.flight) == 0 && d.queue.waiting > 0 {
+	if len(d.events) == 0 && len(d.flight) == 0 && d.queue.waiting > 0 && !d.waitsForPlace() {
 		d.emit(&Paused{Reason: "no node can start: " + why, Why: PauseBlocked})
 	}
 }

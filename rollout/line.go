@@ -28,7 +28,7 @@ func Line(rollout string, revision uint64, at time.Time, data json.RawMessage) (
 // Types returns the types of all events, in the order of docs/rollout-reference.md.
 func Types() []string {
 	return []string{
-		"created", "edited", "driver_started", "driver_stopped", "wave_started", "wave_ended", "soak_started",
+		"created", "edited", "driver_started", "driver_stopped", "governed", "wave_started", "wave_ended", "soak_started",
 		"node_started", "node_state", "node_asked", "node_stop", "node_finished", "node_retry", "node_soaking", "node_ended",
 		"hook_started", "hook_finished", "gate_started", "gate_ended", "gate_measure", "gate_measured",
 		"preview_started", "preview_ended", "preview_finished",

@@ -29,6 +29,7 @@ type model struct {
 	stopping bool
 	over     Phase
 	peak     int
+	places   int            // of the governor
 	applied  map[string]int // runs that were done
 }
 
@@ -67,6 +68,9 @@ func (m *model) enter(name string, now time.Time) error {
 	m.peak = max(m.peak, len(m.inWork))
 	if len(m.inWork) > r.Parallel.Max {
 		return fmt.Errorf("%d nodes are in work", len(m.inWork))
+	}
+	if r.Parallel.Governor.Name != "" && len(m.inWork) > m.places {
+		return fmt.Errorf("%d nodes are in work with %d places of the governor", len(m.inWork), m.places)
 	}
 	for f, most := range r.Parallel.Per {
 		n := 0
@@ -130,6 +134,10 @@ func (m *model) overshoot(more int) string {
 
 func (m *model) see(e Event, now time.Time) error {
 	switch e := e.(type) {
+	case *DriverStarted:
+		m.places = 0
+	case *Governed:
+		m.places = e.Places
 	case *HookStarted:
 		if e.Hook == HookBefore {
 			if m.inWork[e.Node] {

@@ -41,7 +41,7 @@ func random(rng *rand.Rand, n int) string {
 	}
 	waves += pick("{rest: true}", "{rest: true, soak: 10m}", "{ramp: {start: 1, factor: 2, max: 50}}", "{ramp: {start: 5, factor: 1.5}}", fmt.Sprintf("{ramp: {start: %d, factor: 3}}", 1+n/10))
 	rules := "waves: [" + waves + "]"
-	rules += ", concurrency: " + pick("{max: 1}", "{max: 10}", "{max: 50}", "{max: 50, per: {facts.rack: 2}}", "{max: 20, per: {facts.rack: 5, facts.zone: 9}}")
+	rules += ", concurrency: " + pick("{max: 1}", "{max: 10}", "{max: 50}", "{max: 50, per: {facts.rack: 2}}", "{max: 10, governor: {name: site-wide, max: 7}}", "{max: 20, per: {facts.rack: 5, facts.zone: 9}}")
 	rules += ", failures: " + pick("{count: 0}", "{count: 3, strict: false}", "{count: 5, percent: 5, consecutive: 3}", "{percent: 10, scope: wave}", "{percent: 20, scope: rollout, strict: false}", "{consecutive: 2}", "{}")
 	rules += ", on_failure: " + pick("pause", "abort", "rollback")
 	rules += ", node: " + pick("{}", "{retries: 2, retry_on: [connect, lost, timeout], timeout: 5m}", "{healthy_for: 60s}", "{retries: 1, healthy_for: 5s, retry_on: [gate, failed]}")

@@ -257,8 +257,11 @@ func (s *sim) drive() {
 			}
 			continue
 		}
-		if s.person() {
+		if s.person() || s.govern() {
 			continue
+		}
+		if s.state.Wants() > s.state.Places() {
+			next = earlier(next, s.now.Add(2*time.Second))
 		}
 		s.await(next)
 	}
@@ -333,6 +336,16 @@ func (s *sim) command() {
 	if err := s.state.Apply(Record{Revision: s.state.Revision() + 1, Time: s.now, Event: e}); err == nil {
 		s.record(e)
 	}
+}
+
+// govern gives places of a governor, sometimes fewer than the rollout wants, and takes back those that it does not need.
+func (s *sim) govern() bool {
+	s.t.Helper()
+	want, have := s.state.Wants(), s.state.Places()
+	if want > have {
+		want = have + s.rng.IntN(want-have+1)
+	}
+	return want != have && s.append(&Governed{Session: s.state.Session(), Places: want})
 }
 
 // await lets time pass up to the next arrival or deadline.

@@ -39,6 +39,7 @@ type State struct {
 	queue   queue
 	limits  []limit // of concurrency.per
 	flight  set     // nodes in work
+	places  int     // of the governor, that the driver has
 	due     set     // nodes that need a decision
 	timers  timers
 	gates   map[string]*gateRun

@@ -142,6 +142,8 @@ func (t *teller) describe(e rollout.Event) string {
 		return because(fmt.Sprintf("the clock has moved by %v", time.Duration(e.By).Round(time.Second)), e.Reason)
 	case *rollout.PreviewEnded:
 		return because("the preview is over", e.Reason)
+	case *rollout.Governed:
+		return layout.Plural(e.Places, "place") + " of the governor"
 	case *rollout.GateStarted:
 		t.gates[e.ID] = gateName(e.Gate, e.Place, e.Wave, e.Node)
 		return t.gates[e.ID] + " is measured"
@@ -237,7 +239,7 @@ func gateName(name string, place gate.Place, wave int, node string) string {
 // frequent.
 func important(e rollout.Event) bool {
 	switch e := e.(type) {
-	case *rollout.DriverStopped, *rollout.NodeProgress, *rollout.NodeFinished, *rollout.GateMeasure, *rollout.PreviewStarted, *rollout.HookStarted, *rollout.Ended, *rollout.WaveEnded:
+	case *rollout.DriverStopped, *rollout.Governed, *rollout.NodeProgress, *rollout.NodeFinished, *rollout.GateMeasure, *rollout.PreviewStarted, *rollout.HookStarted, *rollout.Ended, *rollout.WaveEnded:
 		return false
 	case *rollout.PhaseChanged: // the other states follow from other events
 		return e.State == rollout.AwaitingApproval || e.State == rollout.AwaitingWindow || e.State == rollout.Validating || e.State == rollout.NoopPreview

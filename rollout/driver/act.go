@@ -73,6 +73,8 @@ func (d *driver) act(e rollout.Event) {
 			out := d.apply(ctx, r)
 			return result{event: &rollout.PreviewFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Changes: out.Changes, Reason: safetext.Message(out.Reason)}}
 		})
+	case *rollout.Governed:
+		d.places.shrink(d.work, e.Places)
 	case *rollout.HookStarted:
 		d.hook(e)
 	case *rollout.GateMeasure:

@@ -135,6 +135,7 @@ func Drive(ctx context.Context, o Options) (*End, error) {
 	d := &driver{
 		o: o, ledger: ledger.In(o.Logs), fence: lease.Fence(), work: work,
 		results: make(chan result), changed: make(chan uint64, 1), lost: make(chan error, 1), jobs: make(map[string]*job),
+		places: &places{logs: o.Logs, holder: o.Holder, leases: make(map[int]store.Lease)},
 	}
 	d.wg.Go(func() { d.renew(work, lease) })
 	end, err := d.run(ctx)
@@ -143,6 +144,7 @@ func Drive(ctx context.Context, o Options) (*End, error) {
 	}
 	cancel()
 	d.wg.Wait()
+	d.places.shrink(context.WithoutCancel(ctx), 0)
 	if rerr := lease.Release(context.WithoutCancel(ctx)); err == nil && rerr != nil {
 		err = fmt.Errorf("release the lease of rollout %s: %w", o.Rollout, rerr)
 	}
@@ -161,7 +163,7 @@ func idle(ctx context.Context, o *Options) (*End, error) {
 		return nil, nil
 	}
 	due, next := rollout.Step(s, now)
-	if _, pending := s.Rollback(); len(due) > 0 || pending || s.Outstanding() > 0 {
+	if _, pending := s.Rollback(); len(due) > 0 || pending || s.Outstanding() > 0 || s.Wants() > 0 {
 		return nil, nil
 	}
 	end := &End{Next: next}
@@ -180,6 +182,7 @@ func (d *driver) renew(ctx context.Context, lease store.Lease) {
 			return
 		case <-t.C:
 		}
+		d.places.renew(ctx)
 		err := lease.Renew(ctx, leaseTime)
 		if _, held := errors.AsType[*store.HeldError](err); held {
 			d.lost <- err

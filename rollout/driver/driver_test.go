@@ -35,6 +35,7 @@ func TestCrash(t *testing.T) {
 		"waves":    {"strategy: {waves: [{count: 1}, {percent: 50, soak: 5m}, {rest: true}], concurrency: {max: 3}, node: {healthy_for: 10s}}", nil, rollout.Succeeded},
 		"gates":    {"strategy: {waves: [{count: 1}, {rest: true}]}\ngates: [{name: a, at: [node, wave, before], command: x, count: 2}]\nhooks: {before_node: {command: drain}, after_node: {command: undrain}}", nil, rollout.Succeeded},
 		"abort":    {"strategy: {waves: [{count: 1}, {rest: true}], concurrency: {max: 1}, on_failure: abort}\norder: [name]", bad("n02"), rollout.Failed},
+		"governor": {"strategy: {waves: [{count: 2}, {rest: true}], concurrency: {max: 3, governor: {name: site, max: 2}}}", nil, rollout.Succeeded},
 		"rollback": {"strategy: {waves: [{count: 1}, {rest: true}], concurrency: {max: 1}, on_failure: rollback}\norder: [name]", bad("n02"), rollout.RolledBack},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,7 @@ type driver struct {
 
 	work    context.Context // of jobs
 	wg      sync.WaitGroup
+	places  *places
 	jobs    map[string]*job // in work
 	results chan result
 	changed chan uint64 // a revision of the log that the watch has seen
@@ -50,6 +51,9 @@ func (d *driver) run(ctx context.Context) (*End, error) {
 		}
 		if end := d.end(next); end != nil {
 			return end, d.leave(forever, end)
+		}
+		if retry := time.Now().Add(governorRetry); d.lacks() && (next.IsZero() || next.After(retry)) {
+			next = retry
 		}
 		timer.Stop()
 		var due <-chan time.Time
@@ -140,13 +144,21 @@ func (d *driver) load(ctx context.Context) error {
 // something can become due.
 func (d *driver) turn(ctx context.Context) (next time.Time, err error) {
 	for {
+		d.lostPlaces()
 		after := d.state.Revision()
 		var records []rollout.Record
 		if records, next, err = d.decide(); err != nil {
 			return next, err
 		}
 		if len(records) == 0 {
-			return next, d.rollBack()
+			changed, err := d.govern(ctx)
+			if changed {
+				continue
+			}
+			if err == nil {
+				err = d.rollBack()
+			}
+			return next, err
 		}
 		events := make([]rollout.Event, len(records))
 		for i, r := range records {

@@ -11,6 +11,14 @@ import (
 	"bolt/rollout/gate"
 )
 
+const (
+	// MaxPlaces bounds the places of a governor, because each of them is a lease.
+	MaxPlaces = 1000
+	// The name of a governor is a part of the names of leases.
+	maxName     = 100
+	nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+)
+
 // maxFactor bounds the growth of a ramp.
 const maxFactor = 1000
 
@@ -141,6 +149,14 @@ func (c *checker) limits() {
 	for f, n := range r.Parallel.Per {
 		if n < 1 {
 			c.wrong("strategy.concurrency.per."+string(f), "the limit of %s must be at least 1", f)
+		}
+	}
+	if g := r.Parallel.Governor; g != (Governor{}) {
+		switch {
+		case g.Name == "" || strings.Trim(g.Name, nameLetters) != "" || len(g.Name) > maxName:
+			c.wrong("strategy.concurrency.governor.name", "the name of a governor must have at most %d lowercase letters, digits, hyphens and underscores", maxName)
+		case g.Max < 1 || g.Max > MaxPlaces:
+			c.wrong("strategy.concurrency.governor.max", "max must be from 1 to %d", MaxPlaces)
 		}
 	}
 	if c.s.Kind == Check && r.OnFailure == RollbackAction {

@@ -178,6 +178,10 @@ func TestProblems(t *testing.T) {
 		{"not YAML", "a: [", `f.yaml:1:`},
 		{"second document", "kind: apply\n---\nrelease: a", `f.yaml:2:1: a second document, and only one is allowed`},
 		{"alias", "kind: &a apply\nrelease: *a", `f.yaml:2:10: alias *a`},
+		{"governor without name", "strategy: {concurrency: {governor: {max: 3}}}", `the name of a governor must have`},
+		{"name of a governor", "strategy: {concurrency: {governor: {name: Site Wide, max: 3}}}", `the name of a governor must have`},
+		{"governor without places", "strategy: {concurrency: {governor: {name: site-wide}}}", `max must be from 1 to 1000`},
+		{"governor as text", "strategy: {concurrency: {governor: site-wide}}", `strategy.concurrency.governor must be a mapping`},
 		{"targets by wave", "targets: {names: [a], freeze: false}", `unknown key "freeze". The nodes are always chosen once`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -161,6 +161,14 @@ func (Ramp) Default() Ramp { return Ramp{Start: 1, Factor: 2} }
 type Parallel struct {
 	Max int          `json:"max" doc:"The largest number of nodes in work."`
 	Per map[Fact]int `json:"per,omitempty" doc:"The largest number of nodes in work that have the same value of a fact."`
+	// Governor is none if it has no name.
+	Governor Governor `json:"governor,omitzero" doc:"A limit that several rollouts share."`
+}
+
+// A Governor limits the nodes in work of all rollouts that name it and have the same store.
+type Governor struct {
+	Name string `json:"name" doc:"The name of the limit. Rollouts with the same name share it."`
+	Max  int    `json:"max" doc:"The largest number of nodes in work of all these rollouts. All of them must have the same number."`
 }
 
 // Failures are limits of failures. Each limit stops the rollout if there are more failures. Nil

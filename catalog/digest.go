@@ -38,7 +38,9 @@ func (c *Catalog) Digest() string {
 // of declarations, parameters of classes and defined types, virtual resources, and the
 // place where a file's content comes from.
 func (c *Catalog) Canonical() []byte {
-	b := strconv.AppendInt([]byte(`{"format":`), digestFormat, 10)
+	const perResource, perEdge = 200, 60 // bytes, of most catalogs
+	b := make([]byte, 0, perResource*len(c.resources)+perEdge*len(c.Edges))
+	b = strconv.AppendInt(append(b, `{"format":`...), digestFormat, 10)
 	b = append(b, `,"resources":[`...)
 	first := true
 	for _, r := range c.resources {
@@ -56,7 +58,8 @@ func (c *Catalog) Canonical() []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendValue(b, []any{e.Source.String(), e.Target.String()})
+		b = ordered.AppendString(append(b, '['), e.Source.String())
+		b = append(ordered.AppendString(append(b, ','), e.Target.String()), ']')
 	}
 	return append(b, `]}`...)
 }
@@ -74,7 +77,7 @@ var containerParams = []string{"before", "notify", "require", "stage", "subscrib
 
 func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
 	state := c.State(r)
-	m := ordered.Of("type", r.Type, "title", r.Title, "parameters", state)
+	b = appendMap(append(b, `{"parameters":`...), state)
 	var secret []string
 	for _, name := range state.Keys() {
 		if slices.Contains(r.Sensitive, name) {
@@ -83,9 +86,11 @@ func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
 	}
 	if secret != nil {
 		slices.Sort(secret)
-		m.Set("sensitive", ordered.Strings(secret))
+		b = appendValue(append(b, `,"sensitive":`...), ordered.Strings(secret))
 	}
-	return appendValue(b, m)
+	b = ordered.AppendString(append(b, `,"title":`...), r.Title)
+	b = ordered.AppendString(append(b, `,"type":`...), r.Type)
+	return append(b, '}')
 }
 
 // SourceFiles is the key of State for the files of a source. No parameter has this name.
@@ -167,18 +172,23 @@ func appendValue(b []byte, v any) []byte {
 		}
 		return append(b, ']')
 	case *ordered.Map:
-		b = append(b, '{')
-		for i, key := range slices.Sorted(slices.Values(v.Keys())) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendValue(b, key)
-			b = append(b, ':')
-			b = appendValue(b, v.Value(key))
-		}
-		return append(b, '}')
+		return appendMap(b, v)
 	}
 	panic("catalog: parameters hold a value that is not data of package ordered")
+}
+
+func appendMap(b []byte, m *ordered.Map) []byte {
+	b = append(b, '{')
+	keys := m.Keys()
+	slices.Sort(keys)
+	for i, key := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(ordered.AppendString(b, key), ':')
+		b = appendValue(b, m.Value(key))
+	}
+	return append(b, '}')
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

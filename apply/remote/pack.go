@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -50,7 +49,7 @@ func pack(job *Job) (*packed, error) {
 	if c.Name != job.Node {
 		return nil, fmt.Errorf("the catalog is for the node %q, and not for %q", c.Name, job.Node)
 	}
-	text, err := json.Marshal(stripped(c))
+	text, err := stripped(c).MarshalJSON() // json.Marshal would read and write the text once more
 	if err != nil {
 		return nil, err
 	}

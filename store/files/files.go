@@ -26,6 +26,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -137,10 +138,14 @@ func walk(ctx context.Context, dir string, each func(rel string, d fs.DirEntry) 
 }
 
 // readAll reads a file of the store, which has at most max bytes.
-func readAll(f io.Reader, max int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err == nil && int64(len(data)) > max {
+func readAll(f *os.File, max int64) ([]byte, error) {
+	var data bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		data.Grow(int(min(info.Size(), max)) + bytes.MinRead)
+	}
+	_, err := data.ReadFrom(io.LimitReader(f, max+1))
+	if err == nil && int64(data.Len()) > max {
 		err = fmt.Errorf("it has more than %d bytes", max)
 	}
-	return data, err
+	return data.Bytes(), err
 }

@@ -3,7 +3,8 @@
 //   - files: one target with many files, new and unchanged, beside "puppet apply";
 //   - wire: bytes and round trips of an apply, with and without the transfer of the helper;
 //   - copies: one target, beside an ansible playbook of equal copy tasks;
-//   - fleet: many targets that are as wanted, beside the same playbook.
+//   - fleet: many targets that are as wanted, beside the same playbook;
+//   - rollouts: many targets that are as wanted: a rollout beside a plain apply.
 //
 // Contestants take turns, and figures are medians. Nothing is changed outside a temporary directory. It
 // runs from the module's root folder, and needs a bolt with helpers (make build).
@@ -34,12 +35,12 @@ func main() {
 	flag.IntVar(&b.runs, "runs", 3, "`turns` of each")
 	flag.IntVar(&b.large, "large", 1, "`turns` of each with the largest number of files")
 	sizes := flag.String("sizes", "1000,10000", "`numbers` of files of the part files")
-	flag.IntVar(&b.targets, "targets", 50, "`targets` of the part fleet")
-	flag.IntVar(&b.resources, "resources", 100, "`resources` of each target of the parts copies, fleet and wire")
+	flag.IntVar(&b.targets, "targets", 50, "`targets` of the parts fleet and rollouts")
+	flag.IntVar(&b.resources, "resources", 100, "`resources` of each target of the parts copies, fleet, rollouts and wire")
 	flag.IntVar(&b.played, "played", 10, "`resources` of each target for playbooks of the part fleet")
 	flag.IntVar(&b.plays, "playbook-runs", 1, "`turns` of playbooks on the fleet, in which each takes minutes")
 	flag.StringVar(&b.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- apply: begin --> and end, too")
-	parts := flag.String("parts", "files,wire,copies,fleet", "`parts` to measure")
+	parts := flag.String("parts", "files,wire,copies,fleet,rollouts", "`parts` to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := b.run(ctx, strings.Split(*parts, ","), strings.Split(*sizes, ","))
@@ -83,7 +84,7 @@ func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}} {
+	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}} {
 		if slices.Contains(parts, part.name) && ctx.Err() == nil {
 			if err := part.run(ctx); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)

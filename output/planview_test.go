@@ -266,15 +266,3 @@ func TestPlanProgress(t *testing.T) {
 		}
 	})
 }
-
-func TestCutColumns(t *testing.T) {
-	for _, tt := range []struct {
-		text    string
-		columns int
-		want    string
-	}{{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"äöü", 2, "äö"}, {"東京", 3, "東"}, {"東京", 4, "東京"}, {"a", 0, ""}, {"a", -1, ""}} {
-		if got := cutColumns(tt.text, tt.columns); got != tt.want {
-			t.Errorf("%q in %d columns is %q, want %q", tt.text, tt.columns, got, tt.want)
-		}
-	}
-}

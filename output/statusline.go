@@ -4,6 +4,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"bolt/internal/columns"
 )
 
 // redrawEvery is the pause between two drawings of a status line: often enough
@@ -67,25 +69,8 @@ func (l *StatusLine) draw(text func() string) {
 	}
 	// The last column may wrap. A terminal that is gone is noticed by whoever
 	// writes results.
-	_, _ = io.WriteString(l.to, "\r"+cutColumns(text(), width-1)+"\x1b[K")
+	_, _ = io.WriteString(l.to, "\r"+columns.Cut(text(), width-1)+"\x1b[K")
 	l.drawn = true
-}
-
-// firstWide is the first character that may take two columns.
-const firstWide = '\u1100'
-
-// cutColumns is the beginning of s that takes no more columns than that.
-func cutColumns(s string, columns int) string {
-	for i, c := range s {
-		columns--
-		if c >= firstWide {
-			columns--
-		}
-		if columns < 0 {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 // erase takes the line away; mu is held.

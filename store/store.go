@@ -115,6 +115,9 @@ type Logs interface {
 	// Lease gives a name to a holder for a time. holder is a name for messages. The error is a
 	// *HeldError if another lease of the name has not ended.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
+	// Held returns the present lease of a name as the error that Lease would return; nil if there is none. It takes nothing and
+	// changes nothing. After a crash of the holder, it can return the lease until the time of the lease ends.
+	Held(ctx context.Context, name string) (*HeldError, error)
 	// Names returns the names of the logs that begin with prefix, sorted.
 	Names(ctx context.Context, prefix string) ([]string, error)
 }

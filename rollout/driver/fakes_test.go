@@ -109,6 +109,15 @@ type lease struct {
 	until time.Time
 }
 
+func (m *memory) Held(_ context.Context, name string) (*store.HeldError, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.leases[name]; l != nil && time.Now().Before(l.until) {
+		return &store.HeldError{Name: name, Holder: l.by, Until: l.until}, nil
+	}
+	return nil, nil
+}
+
 func (m *memory) Lease(_ context.Context, name, holder string, ttl time.Duration) (store.Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

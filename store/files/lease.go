@@ -78,11 +78,24 @@ func (s *Store) Lease(ctx context.Context, name, holder string, ttl time.Duratio
 	return l, nil
 }
 
+// Held implements store.Logs. It takes no lock, so it cannot hold up a driver, and needs only read permission.
+func (s *Store) Held(ctx context.Context, name string) (*store.HeldError, error) {
+	if err := checked(ctx, name); err != nil {
+		return nil, err
+	}
+	l := &lease{dir: s.leaseDir(name), name: name}
+	r, err := l.read(ctx)
+	if err != nil || r.Holder == "" || !time.Now().Before(r.Until) {
+		return nil, err
+	}
+	return &store.HeldError{Name: name, Holder: r.Holder, Until: r.Until}, nil
+}
+
 func (l *lease) lockFile(f store.Fence) string {
 	return filepath.Join(l.dir, fmt.Sprintf(".%d.lock", f))
 }
 
-// read reads the record of the last lease. The directory is locked.
+// read reads the record of the last lease. Before a change of the record, the directory must be locked.
 func (l *lease) read(ctx context.Context) (record, error) {
 	var r record
 	name := filepath.Join(l.dir, "."+recordName)

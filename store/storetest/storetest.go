@@ -310,8 +310,17 @@ func fence(t *testing.T, a, b store.Store) {
 
 func lease(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
+	holder := func(want string) {
+		t.Helper()
+		got, err := b.Held(ctx, "rollouts/x")
+		if err != nil || (got == nil) != (want == "") || got != nil && (got.Holder != want || time.Until(got.Until) < time.Minute) {
+			t.Errorf("the lease is that of %v (%v), want %q", got, err, want)
+		}
+	}
+	holder("")
 	first, err := a.Lease(ctx, "rollouts/x", "ada on host1", time.Hour)
 	must(t, err)
+	holder("ada on host1")
 	if first.Fence() == 0 {
 		t.Error("the fence is 0")
 	}
@@ -325,12 +334,14 @@ func lease(t *testing.T, a, b store.Store) {
 	must(t, first.Renew(ctx, 2*time.Hour))
 	must(t, first.Release(ctx))
 	must(t, first.Release(ctx))
+	holder("")
 	second, err := b.Lease(ctx, "rollouts/x", "ben on host2", time.Hour)
 	must(t, err)
 	if second.Fence() <= first.Fence() {
 		t.Errorf("fence %d after %d", second.Fence(), first.Fence())
 	}
 	must(t, first.Release(ctx)) // is not that of the second holder
+	holder("ben on host2")
 	err = first.Renew(ctx, time.Hour)
 	if e, is := errors.AsType[*store.HeldError](err); !is || e.Holder != "ben on host2" {
 		t.Errorf("renewing a lease that another holder has: %v", err)
@@ -358,6 +369,9 @@ func leaseEnds(t *testing.T, a, b store.Store) {
 		}
 		break
 	}
+	if got, err := a.Held(ctx, "x"); err != nil || got == nil || got.Holder != "ben" {
+		t.Errorf("the lease is that of %v (%v)", got, err)
+	}
 	if err := first.Renew(ctx, time.Hour); err == nil {
 		t.Error("a lease was renewed that another holder has")
 	}
@@ -380,6 +394,7 @@ func ended(t *testing.T, a, _ store.Store) {
 		"Load":   func() error { _, err := a.Load(ctx, "log", 0); return err },
 		"Append": func() error { _, err := a.Append(ctx, "log", 1, 0, number(2)); return err },
 		"Lease":  func() error { _, err := a.Lease(ctx, "x", "ada", time.Hour); return err },
+		"Held":   func() error { _, err := a.Held(ctx, "x"); return err },
 	} {
 		if err := call(); !errors.Is(err, why) {
 			t.Errorf("%s: %v", name, err)
@@ -403,6 +418,7 @@ func misuse(t *testing.T, a, _ store.Store) {
 		"Append":         func() error { _, err := a.Append(ctx, "X", 0, 0, number(1)); return err },
 		"Append data":    func() error { _, err := a.Append(ctx, "x", 0, 0, number(1), json.RawMessage(`{`)); return err },
 		"Lease":          func() error { _, err := a.Lease(ctx, "/x", "ada", time.Hour); return err },
+		"Held":           func() error { _, err := a.Held(ctx, "/x"); return err },
 		"Append no data": func() error { _, err := a.Append(ctx, "x", 0, 0, nil); return err },
 	} {
 		if err := call(); err == nil {

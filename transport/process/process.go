@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/internal/pty"
 	"bolt/transport"
 )
 
@@ -108,7 +109,7 @@ func (s *Session) connect(tty bool) ([]*os.File, error) {
 }
 
 func (s *Session) connectTerminal() ([]*os.File, error) {
-	master, slave, err := openTerminal()
+	master, slave, err := pty.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package process
+package pty
 
 import (
 	"os"
@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a pseudo-terminal of 80 by 24 (pty(7), pts(4)).
-func openTerminal() (master, slave *os.File, err error) {
+// Open makes a pseudo-terminal of 80 columns and 24 rows (pty(7), pts(4)). A program that has slave as its terminal
+// is controlled by master.
+func Open() (master, slave *os.File, err error) {
 	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, err

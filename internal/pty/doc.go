@@ -1,0 +1,2 @@
+// Package pty makes pseudo-terminals.
+package pty

@@ -3,7 +3,6 @@ package rollout
 import (
 	"fmt"
 	"math"
-	"time"
 )
 
 // A bound is a limit of failures: how many there are and how many are tolerated.
@@ -50,11 +49,10 @@ func (d *decision) exceeded() string {
 	if d.gateFailed != "" {
 		return d.gateFailed
 	}
-	deadline := time.Duration(d.rules().Progress)
-	if deadline == 0 || d.progress.since == 0 || d.step != waveNodes || d.wave == 0 || d.quiet() || d.paused || d.waitsForPlace() {
+	end := d.progressEnd()
+	if end == 0 {
 		return ""
 	}
-	end := d.progress.since + int64(deadline-d.progress.used)
 	if d.at >= end {
 		return fmt.Sprintf("no node was finished for %s, the progress deadline", d.rules().Progress)
 	}

@@ -26,6 +26,7 @@ import (
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
 	"bolt/inventory"
+	"bolt/output/fullscreen"
 	"bolt/output/layout"
 	"bolt/release"
 	"bolt/release/signature"
@@ -71,6 +72,8 @@ type Invocation struct {
 	Params func(ctx context.Context, text string) (map[string]any, error)
 	// Confirm prints a question and returns the answer of the user; nil without a terminal.
 	Confirm func(ctx context.Context, question string) (bool, error)
+	// Fullscreen opens the whole terminal; nil if standard output is not a terminal that can show it.
+	Fullscreen func(ctx context.Context) (*fullscreen.Screen, error)
 	// Record takes the events of targets for the audit log.
 	Record event.Sink
 	// Webhooks returns the webhooks of the project, with their secrets.

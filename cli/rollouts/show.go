@@ -167,11 +167,7 @@ func (v *Invocation) writeEvent(id string, r rollout.Record) error {
 // printEnd prints how far a rollout is when its driver stops.
 func (v *Invocation) printEnd(s *rollout.State, end *driver.End) error {
 	id := s.Created().Rollout
-	counts := make(map[rollout.NodeState]int)
-	for _, n := range s.Status().Nodes {
-		counts[n.State]++
-	}
-	if err := v.say("Rollout %s: %s. Nodes: %s", id, oneLine(because(string(end.Phase), end.Reason)), countText(counts)); err != nil {
+	if err := v.printSum(s, end.Phase, end.Reason); err != nil {
 		return err
 	}
 	hint := ""
@@ -187,6 +183,15 @@ func (v *Invocation) printEnd(s *rollout.State, end *driver.End) error {
 		fmt.Fprintf(v.Console, "It goes on with: %s\n", hint)
 	}
 	return nil
+}
+
+// printSum prints the state of a rollout and of its nodes as one line.
+func (v *Invocation) printSum(s *rollout.State, phase rollout.Phase, reason string) error {
+	counts := make(map[rollout.NodeState]int)
+	for n := range s.Each() {
+		counts[n.State]++
+	}
+	return v.say("Rollout %s: %s. Nodes: %s", s.Created().Rollout, oneLine(because(string(phase), reason)), countText(counts))
 }
 
 // countText lists states with the numbers of their nodes, the most frequent first.
@@ -207,6 +212,10 @@ func (v *Invocation) Status(ctx context.Context, o *RolloutOptions) error {
 	if err != nil {
 		return err
 	}
+	return v.printStatus(s)
+}
+
+func (v *Invocation) printStatus(s *rollout.State) error {
 	st := s.Status()
 	if v.Format.Data {
 		return layout.WriteDocument(v.Out, st)
@@ -251,7 +260,7 @@ func (v *Invocation) Status(ctx context.Context, o *RolloutOptions) error {
 		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", n.Name, is.State, releaseName(is.Release), oneLine(is.Reason))
 	}
 	_ = columns.Flush()
-	_, err = v.Out.Write([]byte(safetext.TerminalString(b.String())))
+	_, err := v.Out.Write([]byte(safetext.TerminalString(b.String())))
 	return err
 }
 
@@ -431,8 +440,8 @@ func (b *book) follow(ctx context.Context, id string, s *rollout.State, show fun
 	return nil
 }
 
-// Watch carries out rollout watch: it prints the state, and then each event as a line, until the rollout has ended.
-func (v *Invocation) Watch(ctx context.Context, o *RolloutOptions) error {
+// watchLines prints the state, and then each event as a line, until the rollout has ended.
+func (v *Invocation) watchLines(ctx context.Context, o *RolloutOptions) error {
 	if err := v.Status(ctx, o); err != nil {
 		return err
 	}

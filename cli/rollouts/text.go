@@ -253,28 +253,32 @@ func important(e rollout.Event) bool {
 
 // paint colours the line of an event.
 func paint(e rollout.Event, on bool, text string) string {
-	color := ""
+	color := colorOf(e)
+	return layout.Paint(color, on && color != "", text)
+}
+
+// colorOf returns the colour of an event; "" for none.
+func colorOf(e rollout.Event) string {
 	switch e := e.(type) {
 	case *rollout.NodeEnded:
 		switch {
 		case e.State == rollout.NodeDone:
-			color = layout.Green
+			return layout.Green
 		case e.Counted:
-			color = layout.Red
-		default:
-			color = layout.Yellow
+			return layout.Red
 		}
+		return layout.Yellow
 	case *rollout.Paused, *rollout.AbortRequested, *rollout.RollbackStarted, *rollout.RollbackRequested:
-		color = layout.Yellow
+		return layout.Yellow
 	case *rollout.GateEnded:
-		color = layout.Green
 		if e.Outcome != gate.Successful {
-			color = layout.Red
+			return layout.Red
 		}
+		return layout.Green
 	case *rollout.WaveStarted:
-		color = layout.Cyan
+		return layout.Cyan
 	}
-	return layout.Paint(color, on && color != "", text)
+	return ""
 }
 
 func clock(t time.Time) string {

@@ -96,6 +96,7 @@ const (
 	onReason    = "reason"   // commands that change a rollout
 	onAbort     = "abort"    // rollout abort
 	onEvents    = "events"   // rollout events
+	onWatch     = "watch"    // rollout watch
 	onSince     = "since"    // audit show, rollout events
 )
 
@@ -252,6 +253,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "wait", Section: secRelease, On: onRollout, Strict: true, Help: "Wait for approvals, windows and the end of pauses, instead of ending with the status 3."},
 		{Name: "reason", Arg: "TEXT", Section: secRelease, On: onReason, Strict: true, Help: "The reason, which the log of the rollout keeps."},
 		{Name: "cancel", Section: secRelease, On: onAbort, Strict: true, Help: "Stop the nodes in work after the resource that they apply. By default, the nodes in work are finished."},
+		{Name: "plain", Section: secRelease, On: onWatch, Strict: true, Help: "Print lines, although standard output is a terminal."},
 		{Name: "follow", Section: secRelease, On: onEvents, Strict: true, Help: "Print new events until the rollout has ended."},
 
 		{Name: "since", Arg: "TIME", Section: secAudit, On: onSince, Vary: varySince, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},

@@ -78,6 +78,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 			return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y"), err
 		}
 	}
+	v.Fullscreen = a.Screen.Fullscreen()
 	if r := a.recorder(); r != nil {
 		v.Record = r
 	}
@@ -234,7 +235,7 @@ func (s system) rolloutCommands() []command {
 			Exit: "0  all that was due was done\n3  a rollout is paused, or waits for an approval or a window\n1  a rollout failed, was aborted or was rolled back; or ", Lists: driving,
 		}},
 		shown("status", rolled((*rollouts.Invocation).Status)),
-		shown("watch", rolled((*rollouts.Invocation).Watch)),
+		shown("watch", rolled((*rollouts.Invocation).Watch), onWatch),
 		{run: rolled((*rollouts.Invocation).Edit), Command: cli.Command{
 			Name: "rollout edit", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: plainFormats,
 			Lists: append([]string{onStrategy, onInventory}, steering...),

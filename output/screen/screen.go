@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"bolt/internal/safetext"
+	"bolt/output/fullscreen"
 	"bolt/output/prompt"
 )
 
@@ -65,6 +66,17 @@ func (s *Screen) progress() bool { return s.spinner && !s.dumb && s.ErrTerminal(
 func (s *Screen) errWidth() int {
 	width, _, _ := term.GetSize(int(s.err.Fd()))
 	return width
+}
+
+// Fullscreen returns a function that opens the whole terminal; nil if standard output is not a terminal, or if the terminal
+// supports no control sequences.
+func (s *Screen) Fullscreen() func(context.Context) (*fullscreen.Screen, error) {
+	if s.dumb || !s.Terminal() {
+		return nil
+	}
+	return func(ctx context.Context) (*fullscreen.Screen, error) {
+		return fullscreen.Open(ctx, s.in, s.out, s.Color())
+	}
 }
 
 // Asker returns the function that asks the questions of plans; nil if standard input is

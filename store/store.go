@@ -29,6 +29,11 @@
 // of the name. The holder passes the fence to Append. If a later holder has appended to the log with a higher
 // fence, Append returns a *FencedError. Events with fence 0 make no such claim: another process can append a
 // command, such as a pause, without a lease.
+//
+// # Summaries
+//
+// A log that gets no more events can be long. [Summaries] keeps a short text about it, so that its events need not be read
+// again. A summary is about one revision, and it is only a copy: it can be made again from the log.
 package store
 
 import (
@@ -47,6 +52,7 @@ import (
 type Store interface {
 	Blobs
 	Logs
+	Summaries
 }
 
 // A Digest is a SHA-256: 64 lowercase hexadecimal digits.
@@ -101,7 +107,7 @@ type Event struct {
 // '.' ([CheckName]).
 type Logs interface {
 	// Load returns the events of a log after a revision, in their order. A log that does not exist has no
-	// events. If the log is damaged, the error is a *DamagedError.
+	// events. If the log is damaged, the error is a *DamagedError, and the events are those before the damage.
 	Load(ctx context.Context, log string, after Revision) ([]Event, error)
 	// Append adds events to a log, all of them or none, and returns the new revision. Each of data
 	// is one JSON value. The error is a *ConflictError if the last revision is not after. It is a *FencedError
@@ -115,11 +121,25 @@ type Logs interface {
 	// Lease gives a name to a holder for a time. holder is a name for messages. The error is a
 	// *HeldError if another lease of the name has not ended.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
-	// Held returns the present lease of a name as the error that Lease would return; nil if there is none. It takes nothing and
-	// changes nothing. After a crash of the holder, it can return the lease until the time of the lease ends.
-	Held(ctx context.Context, name string) (*HeldError, error)
 	// Names returns the names of the logs that begin with prefix, sorted.
 	Names(ctx context.Context, prefix string) ([]string, error)
+	// Held returns the present lease of a name as an error that Lease would return; nil if Lease would give the name away. It
+	// takes nothing and changes nothing.
+	Held(ctx context.Context, name string) (*HeldError, error)
+	// Drop removes a log, its summary, and the records of leases of the same name. The error is a *ConflictError if the last
+	// revision is not at. The caller must see to it that no other process leases the name at the same time.
+	Drop(ctx context.Context, log string, at Revision) error
+}
+
+// Summaries stores a summary of a log beside it: a list of JSON values.
+type Summaries interface {
+	// Summarize stores the summary of a log, whose last revision is at, instead of an earlier summary. The error is a
+	// *ConflictError if the log has another revision. The summary can be lost in a crash.
+	Summarize(ctx context.Context, log string, at Revision, values ...json.RawMessage) error
+	// Summary returns the first n values of the summary of a log. It returns nil if the log has no summary, if events were
+	// appended since, or if the summary or the last event is damaged. It does not read the other events, so it
+	// does not find out whether these are damaged.
+	Summary(ctx context.Context, log string, n int) ([]json.RawMessage, error)
 }
 
 // A Lease is the right to drive something, until its time ends.

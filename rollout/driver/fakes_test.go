@@ -101,6 +101,16 @@ func (m *memory) Names(_ context.Context, prefix string) (names []string, _ erro
 	return names, nil
 }
 
+func (m *memory) Drop(_ context.Context, log string, at store.Revision) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if have := store.Revision(len(m.logs[log])); have != at {
+		return &store.ConflictError{Log: log, Have: have}
+	}
+	delete(m.logs, log)
+	return nil
+}
+
 type lease struct {
 	m     *memory
 	name  string

@@ -3,6 +3,7 @@
 //	version              the version of this layout
 //	blobs/ab/cdef…       a content, named by its digest
 //	logs/NAME.jsonl      a log: an event a line
+//	summaries/NAME.jsonl the summary of a log: a value a line
 //	leases/NAME/         the last lease of a name, and the file that its holder locks
 //
 // Only the user that made the directory can read it. The store makes directories and files when it
@@ -18,6 +19,8 @@
 //
 // Append locks the file (flock(2)) while it writes. Load and Watch do not. Each Append syncs its events with
 // one fsync(2).
+//
+// A summary has the form of lines that would follow the log. So it is void as soon as other lines follow, or if it was edited.
 //
 // # Leases
 //

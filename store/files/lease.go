@@ -62,8 +62,8 @@ func (s *Store) Lease(ctx context.Context, name, holder string, ttl time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	if r.Holder != "" && time.Now().Before(r.Until) && !l.dead(r) {
-		return nil, &store.HeldError{Name: name, Holder: r.Holder, Until: r.Until}
+	if held := l.held(r); held != nil {
+		return nil, held
 	}
 	l.fence = r.Fence + 1
 	if l.lock, err = ownfile.Open(l.lockFile(l.fence), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -78,18 +78,52 @@ func (s *Store) Lease(ctx context.Context, name, holder string, ttl time.Duratio
 	return l, nil
 }
 
-// Held implements store.Logs. It takes no lock, so it cannot hold up a driver, and needs only read permission.
+// Held implements store.Logs.
 func (s *Store) Held(ctx context.Context, name string) (*store.HeldError, error) {
 	if err := checked(ctx, name); err != nil {
 		return nil, err
 	}
 	l := &lease{dir: s.leaseDir(name), name: name}
 	r, err := l.read(ctx)
-	if err != nil || r.Holder == "" || !time.Now().Before(r.Until) {
+	if err != nil {
 		return nil, err
 	}
-	return &store.HeldError{Name: name, Holder: r.Holder, Until: r.Until}, nil
+	return l.held(r), nil
 }
+
+// held returns the holder of the last lease, nil if the lease has ended.
+func (l *lease) held(r record) *store.HeldError {
+	if r.Holder == "" || !time.Now().Before(r.Until) || l.dead(r) {
+		return nil
+	}
+	return &store.HeldError{Name: l.name, Holder: r.Holder, Until: r.Until}
+}
+
+// drop removes the records of the leases of a name. A lease that is held then ends.
+func (s *Store) drop(ctx context.Context, name string) error {
+	l := &lease{dir: s.leaseDir(name), name: name}
+	unlock, err := filelock.Dir(ctx, l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, file := range []string{l.lockFile(r.Fence), l.recordFile()} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_ = os.Remove(l.dir) // it can have leases whose names begin with this one
+	return nil
+}
+
+func (l *lease) recordFile() string { return filepath.Join(l.dir, "."+recordName) }
 
 func (l *lease) lockFile(f store.Fence) string {
 	return filepath.Join(l.dir, fmt.Sprintf(".%d.lock", f))
@@ -98,7 +132,7 @@ func (l *lease) lockFile(f store.Fence) string {
 // read reads the record of the last lease. Before a change of the record, the directory must be locked.
 func (l *lease) read(ctx context.Context) (record, error) {
 	var r record
-	name := filepath.Join(l.dir, "."+recordName)
+	name := l.recordFile()
 	const limit = 1 << 20
 	text, err := readfile.Read(ctx, name, limit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +156,7 @@ func (l *lease) write(ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteOwn(filepath.Join(l.dir, "."+recordName), append(text, '\n'), 0o600)
+	return atomicfile.WriteOwn(l.recordFile(), append(text, '\n'), 0o600)
 }
 
 // dead reports whether the process that holds a lease has certainly ended: it was a process of the present boot
@@ -174,6 +208,9 @@ func (l *lease) Release(ctx context.Context) error {
 
 func (l *lease) change(ctx context.Context, f func(record) error) error {
 	unlock, err := filelock.Dir(ctx, l.dir)
+	if errors.Is(err, fs.ErrNotExist) { // the log was dropped
+		return f(record{})
+	}
 	if err != nil {
 		return err
 	}

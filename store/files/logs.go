@@ -123,6 +123,9 @@ func (s *Store) Load(ctx context.Context, log string, after store.Revision) ([]s
 			events = append(events, e)
 		}
 	})
+	if _, damaged := errors.AsType[*store.DamagedError](err); damaged {
+		return events, err
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,9 @@ func Run(t *testing.T, open func(t *testing.T, place string) store.Store) {
 		{"Fence", fence},
 		{"Lease", lease},
 		{"LeaseEnds", leaseEnds},
+		{"Held", held},
+		{"Summary", summary},
+		{"Drop", drop},
 		{"Ended", ended},
 		{"Misuse", misuse},
 	} {
@@ -387,14 +390,17 @@ func ended(t *testing.T, a, _ store.Store) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	for name, call := range map[string]func() error{
-		"Put":    func() error { _, err := a.Put(ctx, []byte("b")); return err },
-		"Get":    func() error { _, err := a.Get(ctx, d); return err },
-		"Has":    func() error { _, err := a.Has(ctx, d); return err },
-		"Remove": func() error { return a.Remove(ctx, d) },
-		"Load":   func() error { _, err := a.Load(ctx, "log", 0); return err },
-		"Append": func() error { _, err := a.Append(ctx, "log", 1, 0, number(2)); return err },
-		"Lease":  func() error { _, err := a.Lease(ctx, "x", "ada", time.Hour); return err },
-		"Held":   func() error { _, err := a.Held(ctx, "x"); return err },
+		"Put":       func() error { _, err := a.Put(ctx, []byte("b")); return err },
+		"Get":       func() error { _, err := a.Get(ctx, d); return err },
+		"Has":       func() error { _, err := a.Has(ctx, d); return err },
+		"Remove":    func() error { return a.Remove(ctx, d) },
+		"Load":      func() error { _, err := a.Load(ctx, "log", 0); return err },
+		"Append":    func() error { _, err := a.Append(ctx, "log", 1, 0, number(2)); return err },
+		"Lease":     func() error { _, err := a.Lease(ctx, "x", "ada", time.Hour); return err },
+		"Held":      func() error { _, err := a.Held(ctx, "x"); return err },
+		"Drop":      func() error { return a.Drop(ctx, "log", 1) },
+		"Summarize": func() error { return a.Summarize(ctx, "log", 1, number(1)) },
+		"Summary":   func() error { _, err := a.Summary(ctx, "log", 1); return err },
 	} {
 		if err := call(); !errors.Is(err, why) {
 			t.Errorf("%s: %v", name, err)
@@ -419,6 +425,9 @@ func misuse(t *testing.T, a, _ store.Store) {
 		"Append data":    func() error { _, err := a.Append(ctx, "x", 0, 0, number(1), json.RawMessage(`{`)); return err },
 		"Lease":          func() error { _, err := a.Lease(ctx, "/x", "ada", time.Hour); return err },
 		"Held":           func() error { _, err := a.Held(ctx, "/x"); return err },
+		"Drop":           func() error { return a.Drop(ctx, "../x", 0) },
+		"Summarize":      func() error { return a.Summarize(ctx, "../x", 0, number(1)) },
+		"Summary":        func() error { _, err := a.Summary(ctx, "../x", 1); return err },
 		"Append no data": func() error { _, err := a.Append(ctx, "x", 0, 0, nil); return err },
 	} {
 		if err := call(); err == nil {

@@ -172,13 +172,16 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, erro
 		if ledger.IsRollback(id) { // the driver of the parent drives a rollback
 			continue
 		}
-		for s, err := range b.ledger.States(ctx, []string{id}) {
-			if err == nil && s.Ended() {
-				b.webhooks.Rest(ctx, id, s.Last())
+		for e, err := range b.ledger.Entries(ctx, []string{id}) {
+			if err == nil && e.Ended() {
+				b.webhooks.Rest(ctx, id, e.Last)
 				continue
 			}
 			none = false
 			got := Fails
+			if err == nil {
+				err = e.Damaged
+			}
 			if err == nil {
 				got, err = v.advance(ctx, b, id)
 			}

@@ -109,8 +109,20 @@ func (v *Invocation) open(ctx context.Context, o *StateOptions) (*book, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &book{store: s, ledger: ledger.In(s), releases: release.In(s)}, nil
+	return &book{store: s, ledger: v.ledger(s), releases: release.In(s)}, nil
 }
+
+// ledger returns the rollouts of a store. It warns once about each damaged log.
+func (v *Invocation) ledger(s *files.Store) *ledger.Ledger {
+	l := ledger.In(s)
+	l.Warn = func(id string, damage error) {
+		v.Logs.WarnEach("rollout_log", fmt.Sprintf("The rollout %s is left out, because its log cannot be read: %v. Hint: %s", id, damage, restoreHint))
+	}
+	return l
+}
+
+// restoreHint is the next step after damage of a log.
+const restoreHint = "restore the file from a backup. If its rollout has ended, you can move the file away. bolt then does not know the releases that this rollout has left on its nodes"
 
 // failed is an error for the user.
 func failed(err error) error {
@@ -131,7 +143,7 @@ func failed(err error) error {
 	}
 	e := &fault.Error{Kind: ledger.Kind, Msg: fmt.Sprintf("The rollout: %v", err), Err: err}
 	if damaged, is := errors.AsType[*store.DamagedError](err); is && damaged.Line > 0 {
-		e.Hint = "restore the file from a backup. If its rollout has ended, you can move the file away: other rollouts do not need it"
+		e.Hint = restoreHint
 	}
 	return e
 }

@@ -293,13 +293,15 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 		Start   time.Time     `json:"start"`
 	}
 	list := make([]entry, 0, len(ids))
-	for s, err := range b.ledger.States(ctx, ids) {
+	for e, err := range b.ledger.Entries(ctx, ids) {
 		if err != nil {
 			return failed(err)
 		}
-		c := s.Created()
-		phase, reason := s.Phase()
-		list = append(list, entry{c.Rollout, c.Release, c.Parent, phase, reason, c.Author, len(c.Nodes), s.Start()})
+		if e.Damaged != nil {
+			b.ledger.Warn(e.ID, e.Damaged)
+			continue
+		}
+		list = append(list, entry{e.ID, e.Release, e.Parent, e.State, e.Reason, e.Author, e.Nodes, e.Start})
 	}
 	if v.Format.Data {
 		return layout.WriteDocument(v.Out, map[string]any{"rollouts": list})

@@ -141,6 +141,8 @@ func Drive(ctx context.Context, o Options) (*End, error) {
 	end, err := d.run(ctx)
 	if err != nil {
 		d.drain()
+	} else if serr := d.ledger.Summarize(work, d.state); serr != nil {
+		d.warn("rollout_summary", "The summary of the rollout %s could not be stored, so other commands read its whole log: %v", o.Rollout, serr)
 	}
 	cancel()
 	d.wg.Wait()

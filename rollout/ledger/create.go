@@ -81,25 +81,37 @@ func (e *BusyError) Error() string {
 const creating = "rollouts"
 
 // Create begins the log of a rollout. If there is a later rollout, it gets another ID. The error is a *BusyError if
-// another rollout that has not ended has one of its nodes. Create waits while another process makes a rollout.
+// another rollout that has not ended has one of its nodes. A rollout whose log is damaged, and whose end is therefore not known, is an
+// error if it has one of the nodes, or if its nodes are not known. Create waits while another process makes a rollout.
 func (l *Ledger) Create(ctx context.Context, c *rollout.Created, holder string) error {
 	wait := func(*store.HeldError) error { return nil }
 	return hold.While(ctx, l.logs, creating, holder, wait, func(ctx context.Context, _ store.Fence) error { return l.create(ctx, c) })
 }
 
 func (l *Ledger) create(ctx context.Context, c *rollout.Created) error {
-	open, err := l.Open(ctx)
+	ids, err := l.IDs(ctx)
 	if err != nil {
 		return err
 	}
+	nodes := make(map[string]bool, len(c.Nodes))
+	for _, n := range c.Nodes {
+		nodes[n.Name] = true
+	}
 	busy := &BusyError{}
-	for _, s := range open {
-		for _, n := range c.Nodes {
-			if _, has := s.Node(n.Name); has {
-				phase, _ := s.Phase()
-				busy.Others = append(busy.Others, Other{Rollout: s.Created().Rollout, Node: n.Name, Phase: phase})
-				break
-			}
+	for e, err := range l.Entries(ctx, ids) {
+		if err != nil {
+			return err
+		}
+		if e.Ended() {
+			e.summarize(ctx)
+			continue
+		}
+		node, err := e.shared(ctx, func(name string) bool { return nodes[name] })
+		if err != nil {
+			return err
+		}
+		if node != "" {
+			busy.Others = append(busy.Others, Other{Rollout: e.ID, Node: node, Phase: e.State})
 		}
 	}
 	if busy.Others != nil {
@@ -162,7 +174,8 @@ func (l Last) Note(n *rollout.Node) {
 }
 
 // Last returns the releases that the last rollouts have left on nodes. Nodes without a rollout
-// are left out. Runs in noop mode, and rollouts of plans and tasks, leave nothing.
+// are left out. Runs in noop mode, and rollouts of plans and tasks, leave nothing. A log that is damaged, and that can
+// have the last release of a node, is an error.
 func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, error) {
 	ids, err := l.IDs(ctx)
 	if err != nil {
@@ -174,37 +187,51 @@ func (l *Ledger) Last(ctx context.Context, nodes []string) (map[string]Last, err
 	}
 	last := make(map[string]Last, len(nodes))
 	slices.Reverse(ids)
-	for s, err := range l.States(ctx, ids) {
+	for e, err := range l.Entries(ctx, ids) {
 		if err != nil {
 			return nil, err
-		}
-		c := s.Created()
-		if c.Noop || c.Strategy.Passive() || !c.Strategy.Action.IsZero() {
-			continue
-		}
-		status := s.Status().Nodes
-		for _, n := range c.Nodes {
-			if !missing[n.Name] {
-				continue
-			}
-			state, left := status[n.Name].State, s.Left(n.Name)
-			switch {
-			case left == rollout.LeftRelease:
-				last[n.Name] = Last{n.Release, n.Catalog, true}
-			case left == rollout.LeftPart, state == rollout.NodeFailed, state == rollout.NodeTimeout, state == rollout.NodeLost:
-				// The run can have changed a part of the node. The release that the node had before is the
-				// last one that it had as a whole.
-				last[n.Name] = Last{n.Previous, n.PreviousCatalog, false}
-			default:
-				continue
-			}
-			delete(missing, n.Name)
 		}
 		if len(missing) == 0 {
 			break
 		}
+		if !e.Leaves && e.Damaged == nil {
+			continue
+		}
+		node, err := e.shared(ctx, func(name string) bool { return missing[name] })
+		if err != nil {
+			return nil, err
+		}
+		if node == "" {
+			continue
+		}
+		if err := e.left(ctx, func(name string, is Last) {
+			if missing[name] {
+				last[name] = is
+				delete(missing, name)
+			}
+		}); err != nil {
+			return nil, err
+		}
 	}
 	return last, nil
+}
+
+// left calls each for the nodes on which the rollout has left a known release.
+func (e *Entry) left(ctx context.Context, each func(node string, is Last)) error {
+	names, err := e.names(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := e.fates(ctx)
+	if err != nil {
+		return err
+	}
+	for i, is := range f.Nodes {
+		if is.Left {
+			each(names[i], Last{f.Releases[is.Release], is.Catalog, is.Healthy})
+		}
+	}
+	return nil
 }
 
 // Since returns a later rollout that is in the way of the rollback of a rollout, and a node of both; "" if there is none. Such
@@ -216,18 +243,33 @@ func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, 
 	}
 	own := s.Created().Rollout
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id <= own || strings.HasPrefix(id, own+rollbackMark) })
-	for other, err := range l.States(ctx, ids) {
+	for other, err := range l.Entries(ctx, ids) {
 		if err != nil {
 			return "", "", err
 		}
-		c := other.Created()
-		if other.Ended() && !c.Strategy.Action.IsZero() { // it leaves no release on its nodes
+		if other.Ended() && other.Action { // it leaves no release on its nodes
 			continue
 		}
-		for _, n := range c.Nodes {
-			if _, has := s.Node(n.Name); has && (!other.Ended() || other.Ran(n.Name)) {
-				return c.Rollout, n.Name, nil
+		ran := make(map[string]bool)
+		if other.Ended() {
+			names, err := other.names(ctx)
+			if err != nil {
+				return "", "", err
 			}
+			f, err := other.fates(ctx)
+			if err != nil {
+				return "", "", err
+			}
+			for i, is := range f.Nodes {
+				ran[names[i]] = is.Ran
+			}
+		}
+		node, err := other.shared(ctx, func(name string) bool {
+			_, has := s.Node(name)
+			return has && (!other.Ended() || ran[name])
+		})
+		if node != "" || err != nil {
+			return other.ID, node, err
 		}
 	}
 	return "", "", nil

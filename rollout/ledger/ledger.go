@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -29,10 +28,16 @@ const Kind = "bolt/rollout-error"
 func Log(id string) string { return prefix + id }
 
 // A Ledger is the rollouts of a store. It is safe for concurrent use.
-type Ledger struct{ logs store.Logs }
+type Ledger struct {
+	// Warn takes the errors of damaged logs that do not matter for a call, with the rollout; nil discards. It is set before the
+	// first call.
+	Warn func(id string, damage error)
+
+	logs store.Logs
+}
 
 // In returns the ledger of a store.
-func In(logs store.Logs) *Ledger { return &Ledger{logs} }
+func In(logs store.Logs) *Ledger { return &Ledger{logs: logs} }
 
 // Decode reads an event of a store.
 func Decode(e store.Event) (rollout.Record, error) {
@@ -50,23 +55,21 @@ func (l *Ledger) Catch(ctx context.Context, id string, s *rollout.State) ([]roll
 	return records, err
 }
 
-// fold folds the events of a rollout that the state does not have, and calls each for them.
+// fold folds the events of a rollout that the state does not have, and calls each for them. If the log is damaged, it folds
+// the events before the damage.
 func (l *Ledger) fold(ctx context.Context, id string, s *rollout.State, each func(rollout.Record)) error {
-	events, err := l.logs.Load(ctx, Log(id), store.Revision(s.Revision()))
-	if err != nil {
-		return err
-	}
+	events, damage := l.logs.Load(ctx, Log(id), store.Revision(s.Revision()))
 	for _, e := range events {
 		r, err := Decode(e)
 		if err == nil {
 			err = s.Apply(r)
 		}
 		if err != nil {
-			return fmt.Errorf("the log of rollout %s: %w", id, err)
+			return &UnreadableError{id, err}
 		}
 		each(r)
 	}
-	return nil
+	return damage
 }
 
 // Load folds the log of a rollout. The error is a *fault.Error if there is no such rollout.
@@ -82,23 +85,6 @@ func (l *Ledger) Load(ctx context.Context, id string) (*rollout.State, error) {
 		return nil, unknown(id)
 	}
 	return s, nil
-}
-
-// States yields the states of rollouts, and ends after an error. Logs without events are left out: bolt or the machine
-// was stopped while it wrote the first one.
-func (l *Ledger) States(ctx context.Context, ids []string) iter.Seq2[*rollout.State, error] {
-	return func(yield func(*rollout.State, error) bool) {
-		for _, id := range ids {
-			s := new(rollout.State)
-			err := l.fold(ctx, id, s, func(rollout.Record) {})
-			if err == nil && s.Revision() == 0 {
-				continue
-			}
-			if !yield(s, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 func unknown(name string) error {
@@ -188,22 +174,4 @@ func (l *Ledger) Find(ctx context.Context, name string) (string, error) {
 		return "", e
 	}
 	return "", unknown(name)
-}
-
-// Open returns the states of the rollouts that have not ended, the oldest first.
-func (l *Ledger) Open(ctx context.Context) ([]*rollout.State, error) {
-	ids, err := l.IDs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var open []*rollout.State
-	for s, err := range l.States(ctx, ids) {
-		if err != nil {
-			return nil, err
-		}
-		if !s.Ended() {
-			open = append(open, s)
-		}
-	}
-	return open, nil
 }

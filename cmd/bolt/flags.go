@@ -88,7 +88,7 @@ const (
 	onSigners   = "signers"  // release show, release verify
 	onPreview   = "preview"  // release preview
 	onSign      = "sign"     // release sign
-	onGC        = "gc"       // release gc
+	onGC        = "gc"       // release gc, rollout gc
 	onStrategy  = "strategy" // rollout plan, rollout start, rollout edit
 	onStages    = "stages"   // rollout plan, rollout start
 	onStart     = "start"    // rollout start
@@ -242,7 +242,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "key", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Sign with this SSH key: a private key, or a public key whose private key is in the ssh-agent."},
 		{Name: "signature", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Add the signature in this file, which \"ssh-keygen -Y sign -n bolt-release\" made."},
 		{Name: "allowed-signers", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSigners, Strict: true, Help: "Check signatures with this file of allowed keys (ssh-keygen(1), ALLOWED SIGNERS), instead of the setting releases.allowed-signers."},
-		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
+		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Vary: varyKeep, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
 
 		{Name: "strategy", Arg: "FILE", Complete: cli.FileOf("yaml", "yml"), Section: secRelease, On: onStrategy, Strict: true, Help: "The strategy file: waves, gates and limits. Without it, all nodes are one wave, and the first failure pauses the rollout."},
 		{Name: "plan", Arg: "NAME", Complete: s.names(publicPlans), Section: secRelease, On: onStages, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
@@ -329,6 +329,13 @@ func formatHelp(formats []string) string {
 func varySince(f *cli.Flag, c *cli.Command) {
 	if c.Name == "rollout events" {
 		f.Arg, f.Section, f.Help = "N", secRelease, "Only events after event N."
+	}
+}
+
+// varyKeep makes --keep the flag of a command.
+func varyKeep(f *cli.Flag, c *cli.Command) {
+	if c.Name == "rollout gc" {
+		f.Help = "Remove all rollouts but the last N. Rollouts that have not ended, or were the last on a node, stay."
 	}
 }
 

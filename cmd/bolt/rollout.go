@@ -265,6 +265,10 @@ func (s system) rolloutCommands() []command {
 		{run: rolled((*rollouts.Invocation).History), voice: noFiles, Command: cli.Command{
 			Name: "rollout history", Check: cli.NoArguments, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease},
 		}},
+		{run: rolled((*rollouts.Invocation).Collect), voice: noFiles, Command: cli.Command{
+			Name: "rollout gc", Check: cli.NoArguments,
+			Exit: "0  everything was removed\n1  it could not be removed; or ", Formats: plainFormats, Lists: []string{onRelease, onGC, onNoop},
+		}},
 		shown("show", rolled((*rollouts.Invocation).Show)),
 		shown("events", rolled((*rollouts.Invocation).Events), onSince, onEvents),
 		{run: rolled((*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{

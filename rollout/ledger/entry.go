@@ -27,15 +27,16 @@ type Entry struct {
 
 // A Summary has the main facts about a rollout.
 type Summary struct {
-	Release string        `json:"release,omitempty"`
-	Parent  string        `json:"parent,omitempty"`
-	State   rollout.Phase `json:"state"`
-	Reason  string        `json:"reason,omitempty"`
-	Author  string        `json:"author,omitempty"`
-	Start   time.Time     `json:"start"`
-	Nodes   int           `json:"nodes"`
-	Last    time.Time     `json:"last"`             // of the last event
-	Action  bool          `json:"action,omitempty"` // it runs a plan or a task
+	Revision uint64        `json:"revision"` // of the log
+	Release  string        `json:"release,omitempty"`
+	Parent   string        `json:"parent,omitempty"`
+	State    rollout.Phase `json:"state"`
+	Reason   string        `json:"reason,omitempty"`
+	Author   string        `json:"author,omitempty"`
+	Start    time.Time     `json:"start"`
+	Nodes    int           `json:"nodes"`
+	Last     time.Time     `json:"last"`             // of the last event
+	Action   bool          `json:"action,omitempty"` // it runs a plan or a task
 	// Leaves is set unless the rollout runs a plan or a task, or in noop mode. Other rollouts leave a
 	// release on their nodes.
 	Leaves bool `json:"leaves,omitempty"`
@@ -74,7 +75,7 @@ func summaryOf(s *rollout.State) Summary {
 	}
 	phase, reason := s.Phase()
 	return Summary{
-		Release: c.Release, Parent: c.Parent, State: phase, Reason: reason, Author: c.Author, Start: s.Start(), Nodes: len(c.Nodes),
+		Revision: s.Revision(), Release: c.Release, Parent: c.Parent, State: phase, Reason: reason, Author: c.Author, Start: s.Start(), Nodes: len(c.Nodes),
 		Last: s.Last(), Action: !c.Strategy.Action.IsZero(), Leaves: !c.Noop && !c.Strategy.Passive() && c.Strategy.Action.IsZero(),
 	}
 }

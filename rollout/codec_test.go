@@ -7,11 +7,14 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"bolt/rollout/strategy"
 )
 
 // TestCodec: each type of event survives JSON, and the key "type" is first.
@@ -125,6 +128,49 @@ func TestDecodeProblems(t *testing.T) {
 	} {
 		if _, err := Decode([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.text, err, tt.want)
+		}
+	}
+}
+
+// TestFastCreated checks that the fast reader reads the same event as encoding/json, or leaves it.
+func TestFastCreated(t *testing.T) {
+	c := create(t, read(t, "strategy: {waves: [{count: 1}, {rest: true}]}"), []Node{
+		{Name: "a", Release: "r2", Catalog: "c1", Previous: "r1", PreviousCatalog: "c1"},
+		{Name: "b", Release: "r2", Catalog: "c2", Unhealthy: true}, {Name: "c"},
+	})
+	for name, change := range map[string]func(c *Created){
+		"flat":     func(*Created) {},
+		"no nodes": func(c *Created) { c.Nodes = nil },
+		"facts":    func(c *Created) { c.Nodes[1].Facts = map[strategy.Fact]string{"facts.zone": "a"} },
+		"steps":    func(c *Created) { c.Nodes[2].Steps = []int{1} },
+		"escape":   func(c *Created) { c.Nodes[0].Name = "a\"b" },
+		"brace":    func(c *Created) { c.Nodes[0].Name = "a}b" },
+		"strata":   func(c *Created) { c.Waves[0].Stratum = "x" },
+		"parameters": func(c *Created) {
+			c.Strategy.Action.Params = map[string]any{"a": "b", "nodes": []any{map[string]any{"name": "x"}}}
+		},
+		"no digest": func(c *Created) { c.StrategyDigest = "" },
+	} {
+		own := *c
+		own.Nodes, own.Waves = slices.Clone(c.Nodes), slices.Clone(c.Waves)
+		change(&own)
+		data, err := Encode(&own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Decode(data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		slow(t, data, e)
+		if name == "flat" && fast("created", data[len(`{"type":"created",`):]) == nil {
+			t.Error("the nodes are not read by the fast reader")
+		}
+		for _, broken := range []string{strings.Replace(string(data), `"nodes":[{`, `"nodes":[{"x":1,`, 1), string(data[:len(data)-1]), string(data) + "x", strings.Replace(string(data), `}],"waves"`, `}}],"waves"`, 1)} {
+			if _, err := Decode([]byte(broken)); err == nil && len(own.Nodes) > 0 && name != "parameters" {
+				t.Errorf("%s: no error for %s", name, broken)
+			}
 		}
 	}
 }

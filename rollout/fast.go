@@ -15,6 +15,10 @@ import (
 // fast reads an event of a frequent type. data begins with the key after "type".
 func fast(name string, data []byte) Event {
 	switch name {
+	case "created":
+		if c := fastCreated(data); c != nil {
+			return c
+		}
 	case "node_started":
 		e := new(NodeStarted)
 		if flat(data, func(key []byte, v value) bool {

@@ -24,24 +24,31 @@ const maxDays = 36500
 
 // ParseDuration reads a length of time.
 func ParseDuration(text string) (Duration, error) {
-	bad := fmt.Errorf("%q is not a length of time such as 90s, 30m, 8h or 2d", text)
+	d, ok := parseDuration(text)
+	if !ok {
+		return 0, fmt.Errorf("%q is not a length of time such as 90s, 30m, 8h or 2d", text)
+	}
+	return d, nil
+}
+
+func parseDuration(text string) (Duration, bool) {
 	days := time.Duration(0)
 	rest := text
 	if i := strings.IndexByte(text, 'd'); i > 0 {
 		n, err := strconv.ParseUint(text[:i], 10, 32)
 		if err != nil || n > maxDays {
-			return 0, bad
+			return 0, false
 		}
 		days, rest = time.Duration(n)*day, text[i+1:]
 		if rest == "" {
-			return Duration(days), nil
+			return Duration(days), true
 		}
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil || d < 0 || d > maxDays*day || strings.HasPrefix(rest, "+") || strings.HasPrefix(rest, "-") {
-		return 0, bad
+		return 0, false
 	}
-	return Duration(days + d), nil
+	return Duration(days + d), true
 }
 
 // String is the form in a file: "1h30m".

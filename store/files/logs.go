@@ -120,6 +120,9 @@ func (s *Store) Load(ctx context.Context, log string, after store.Revision) ([]s
 	var events []store.Event
 	t, _, err := s.follow(ctx, log, t, math.MaxInt64, func(e store.Event) {
 		if e.Revision > after {
+			if len(events) == cap(events) {
+				events = slices.Grow(events, max(16, 3*len(events))) // a log is long, or it has a few new events
+			}
 			events = append(events, e)
 		}
 	})

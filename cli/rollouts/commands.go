@@ -37,8 +37,11 @@ func (v *Invocation) command(ctx context.Context, o *CommandOptions, make func(*
 	if err := v.say("%s: %s", id, oneLine(tellerOf(s).describe(event))); err != nil {
 		return err
 	}
-	if s.Ended() || s.Session() != "" {
+	if s.Ended() {
 		return nil
+	}
+	if by, err := b.driver(ctx, id); by != "" || err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(v.Console, "No process drives this rollout now. It goes on with: bolt rollout resume %s\n", id)
 	return err

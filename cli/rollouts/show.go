@@ -208,23 +208,31 @@ func countText(counts map[rollout.NodeState]int) string {
 
 // Status carries out rollout status.
 func (v *Invocation) Status(ctx context.Context, o *RolloutOptions) error {
-	_, _, s, err := v.find(ctx, o)
+	b, id, s, err := v.find(ctx, o)
 	if err != nil {
 		return err
 	}
-	return v.printStatus(s)
+	by, err := b.driver(ctx, id)
+	if err != nil {
+		return err
+	}
+	return v.printStatus(s, by)
 }
 
-func (v *Invocation) printStatus(s *rollout.State) error {
+// printStatus prints the state of a rollout, and the process that drives it.
+func (v *Invocation) printStatus(s *rollout.State, by string) error {
 	st := s.Status()
 	if v.Format.Data {
-		return layout.WriteDocument(v.Out, st)
+		return layout.WriteDocument(v.Out, struct {
+			rollout.Status
+			Driver string `json:"driver"`
+		}{st, by})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Rollout %s: %s\n", st.Rollout, oneLine(because(string(st.State), st.Reason)))
 	fmt.Fprintf(&b, "  %s\n", what(s.Created()))
-	if s.Session() == "" && !s.Ended() {
-		b.WriteString("  No process drives it now.\n")
+	if text := drivenText(s, by); text != "" {
+		fmt.Fprintf(&b, "  %s\n", text)
 	}
 	if until := s.SoakUntil(); !until.IsZero() {
 		fmt.Fprintf(&b, "  The soak of wave %d ends at %s.\n", st.Wave, clock(until))
@@ -291,6 +299,7 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 		Author  string        `json:"author"`
 		Nodes   int           `json:"nodes"`
 		Start   time.Time     `json:"start"`
+		Driver  string        `json:"driver"`
 	}
 	list := make([]entry, 0, len(ids))
 	for e, err := range b.ledger.Entries(ctx, ids) {
@@ -301,7 +310,13 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 			b.ledger.Warn(e.ID, e.Damaged)
 			continue
 		}
-		list = append(list, entry{e.ID, e.Release, e.Parent, e.State, e.Reason, e.Author, e.Nodes, e.Start})
+		by := ""
+		if !e.Ended() {
+			if by, err = b.driver(ctx, e.ID); err != nil {
+				return err
+			}
+		}
+		list = append(list, entry{e.ID, e.Release, e.Parent, e.State, e.Reason, e.Author, e.Nodes, e.Start, by})
 	}
 	if v.Format.Data {
 		return layout.WriteDocument(v.Out, map[string]any{"rollouts": list})
@@ -312,7 +327,11 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 	var text strings.Builder
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, e := range list {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Rollout, e.State, releaseName(e.Release), layout.Plural(e.Nodes, "node"), e.Author, oneLine(e.Reason))
+		state := string(e.State)
+		if !e.State.Ended() && e.Driver == "" {
+			state += " (not driven)"
+		}
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Rollout, state, releaseName(e.Release), layout.Plural(e.Nodes, "node"), e.Author, oneLine(e.Reason))
 	}
 	_ = columns.Flush()
 	_, err = v.Out.Write([]byte(safetext.TerminalString(text.String())))
@@ -444,12 +463,23 @@ func (b *book) follow(ctx context.Context, id string, s *rollout.State, show fun
 
 // watchLines prints the state, and then each event as a line, until the rollout has ended.
 func (v *Invocation) watchLines(ctx context.Context, o *RolloutOptions) error {
-	if err := v.Status(ctx, o); err != nil {
-		return err
-	}
 	b, id, s, err := v.find(ctx, o)
 	if err != nil {
 		return err
+	}
+	by, err := b.driver(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := v.printStatus(s, by); err != nil {
+		return err
+	}
+	if !s.Ended() {
+		look, stop := context.WithCancel(ctx)
+		var looking sync.WaitGroup
+		looking.Go(func() { v.lookAfter(look, b, id, by) })
+		defer looking.Wait()
+		defer stop()
 	}
 	if rollback, pending := s.Rollback(); pending {
 		if err := v.watchFrom(ctx, b, rollback, new(rollout.State)); err != nil {

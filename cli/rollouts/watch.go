@@ -54,7 +54,7 @@ func (v *Invocation) Watch(ctx context.Context, o *WatchOptions) error {
 		}
 	}
 	if s.Ended() {
-		return v.printStatus(s)
+		return v.printStatus(s, "")
 	}
 	phase, reason := s.Phase()
 	return v.printSum(s, phase, reason)
@@ -225,16 +225,12 @@ func (w *watcher) arrive(ctx context.Context, a arrival) error {
 // findDriver finds the process that drives the rollout, and reports whether it is another one than before. If the lease
 // cannot be read, the one before is still shown.
 func (w *watcher) findDriver(ctx context.Context) (changed bool) {
-	held, err := w.store.Held(ctx, ledger.Log(w.id))
+	by, err := w.driver(ctx, w.id)
 	if err != nil {
 		return false
 	}
-	holder := ""
-	if held != nil {
-		holder = held.Holder
-	}
-	changed = holder != w.look.Driver
-	w.look.Driver = holder
+	changed = by != w.look.Driver
+	w.look.Driver = by
 	return changed
 }
 

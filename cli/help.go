@@ -84,14 +84,17 @@ func (p *Program) flagHelp(c *Command) string {
 	for _, sec := range p.Sections {
 		first := true
 		for _, f := range p.Flags {
-			if f.Section != sec || !c.Takes(&f) {
+			if !c.Takes(&f) {
+				continue
+			}
+			if f = f.with(c); f.Section != sec {
 				continue
 			}
 			if first {
 				b.WriteString("\n" + sec + "\n")
 				first = false
 			}
-			b.WriteString(flagLine(f.with(c)))
+			b.WriteString(flagLine(f))
 		}
 	}
 	return b.String()

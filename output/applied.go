@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bufio"
 	"slices"
 	"strings"
 
@@ -31,6 +32,13 @@ func (h *human) applied(r *event.Result, name string) {
 	h.skipped(skipped)
 	h.resourceLogs(r.Applied.Logs)
 	h.println("  " + r.Applied.String())
+}
+
+// PrintApplied prints the outcomes of the resources of one target for people, as the sink prints a single target.
+func PrintApplied(o Options, name string, r *event.Result) error {
+	h := newHuman(o, bufio.NewWriter(o.Out))
+	h.applied(r, name)
+	return h.out.Flush()
 }
 
 // interrupted is the text of an error beside those of resources, such as a lost connection; "" if there is none.

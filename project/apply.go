@@ -11,6 +11,8 @@ type Apply struct {
 	//
 	// Differs from Puppet: there show_diff is false by default.
 	HideDiffs bool
+	// KeepReports is the number of reports of each node that are kept; 0 keeps none, and nil is the default.
+	KeepReports *int64
 }
 
 // ApplyDirSetting is the name of the setting for Apply.Dir.
@@ -21,5 +23,8 @@ func (c *Config) applySettings() Apply {
 	m := c.hash(applyKey)
 	a := Apply{HideDiffs: m.Value("show_diff") == false}
 	a.Dir, _ = m.Value("dir").(string)
+	if n, is := m.Value("keep-reports").(int64); is {
+		a.KeepReports = &n
+	}
 	return a
 }

@@ -33,7 +33,7 @@ bolt-debug.log
 .plugin_cache.json
 .task_cache.json
 
-# Releases and rollouts.
+# Releases, rollouts and reports of runs.
 .bolt-state/
 
 # Facts of targets, where the user has no home directory.

@@ -146,6 +146,13 @@ func (s Sources) locate(warn Warn) (*Project, error) {
 // File is the path of bolt-project.yaml, which need not exist.
 func (p *Project) File() string { return filepath.Join(p.Dir, FileName) }
 
+// Made reports whether there is a project: a directory with a bolt-project.yaml. Otherwise the directory is the default one of
+// the user, or a directory that an option names.
+func (p *Project) Made() bool {
+	info, err := os.Stat(p.File())
+	return err == nil && info.Mode().IsRegular()
+}
+
 // InventoryFile is the path of the inventory that is used if no other is
 // named. It need not exist.
 func (p *Project) InventoryFile() string { return filepath.Join(p.Dir, "inventory.yaml") }

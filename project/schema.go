@@ -105,7 +105,8 @@ func settings(formats []string) map[string]*schema.Schema {
 		"analytics": boolean,
 		applyKey: hash(map[string]*schema.Schema{
 			"dir": {Type: schema.String}, "evaltrace": boolean, "show_diff": boolean, "trace": boolean,
-			"log_level": {Type: schema.String, Enum: []string{"debug", "info", "notice", "warning", "err", "alert", "emerg", "crit"}},
+			"keep-reports": {Type: schema.Integer, Min: schema.Limit(0)},
+			"log_level":    {Type: schema.String, Enum: []string{"debug", "info", "notice", "warning", "err", "alert", "emerg", "crit"}},
 		}),
 		auditKey:              auditSchema(),
 		"color":               boolean,

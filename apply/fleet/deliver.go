@@ -74,6 +74,9 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 		err = d.resume(ctx, site, c, done.ID, done, err)
 	}
 	done.Took, done.Stopped = time.Since(start), err != nil
+	if err != nil {
+		done.Why = err.Error()
+	}
 	if out != nil {
 		if d.Ended != nil {
 			d.Ended(out)

@@ -169,7 +169,7 @@ func (a *Apply) result(site *run.Site, c *catalog.Catalog, done *report.Run) {
 	for _, l := range done.Logs {
 		applied.Logs = append(applied.Logs, event.ResourceLog{Ref: l.Ref, Level: string(l.Level), Message: l.Message})
 	}
-	inOrder(c, applied)
+	inOrder(c, applied.Resources, func(r event.Resource) string { return r.Ref })
 	r.Applied = applied
 	r.Value = ordered.Of("report", puppetReport{done, c, a.Version}, "_output", applied.String(), "_sensitive", value.Redacted) // of the catalog
 	switch {
@@ -183,21 +183,25 @@ func (a *Apply) result(site *run.Site, c *catalog.Catalog, done *report.Run) {
 }
 
 // inOrder sorts results in the order of the catalog, because files end in any order. A generated resource stays
-// behind the resource before it.
-func inOrder(c *catalog.Catalog, a *event.Applied) {
+// behind the resource before it. ref returns the resource of a result.
+func inOrder[R any](c *catalog.Catalog, list []R, ref func(R) string) {
+	if len(list) < 2 {
+		return
+	}
 	places := make(map[string]int)
 	for i, r := range c.Resources() {
 		places[r.Ref.String()] = i
 	}
 	last := 0
-	at := make(map[string]int, len(a.Resources))
-	for _, r := range a.Resources {
-		if i, is := places[r.Ref]; is {
+	at := make(map[string]int, len(list))
+	for _, r := range list {
+		name := ref(r)
+		if i, is := places[name]; is {
 			last = i
 		}
-		at[r.Ref] = last
+		at[name] = last
 	}
-	slices.SortStableFunc(a.Resources, func(x, y event.Resource) int { return at[x.Ref] - at[y.Ref] })
+	slices.SortStableFunc(list, func(x, y R) int { return at[ref(x)] - at[ref(y)] })
 }
 
 func failed(done *report.Run) (pairs []any) {

@@ -15,7 +15,8 @@ type Run struct {
 	Noop    bool
 	Start   time.Time
 	Took    time.Duration
-	Stopped bool // it was ended before all resources had their turn
+	Stopped bool   // it was ended before all resources had their turn
+	Why     string // it was stopped, if that is known
 	Results []*Result
 	Logs    []Log
 }

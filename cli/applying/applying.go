@@ -51,6 +51,8 @@ type Invocation struct {
 	// CachedFacts returns facts of a target that were collected.
 	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
 	PuppetDB    func() *puppetdb.Instances
+	// Keeper returns the keeper of reports in a state directory, "" for that of the project; nil if none are kept.
+	Keeper func(state string) *fleet.Keeper
 	// Act performs an action on the targets that options name, and prints its results.
 	Act func(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error
 }

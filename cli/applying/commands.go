@@ -47,6 +47,7 @@ type Options struct {
 	engine   string       // one of Engines
 	collect  bool         // facts
 	carryOn  bool         // after a lost connection
+	state    string       // a directory
 }
 
 // Bind reads the flags.
@@ -63,6 +64,7 @@ func (o *Options) Bind(b *cli.Binder) {
 	b.Optional("graph", &o.graph)
 	b.Text("engine", &o.engine)
 	b.Switch("continue", &o.carryOn)
+	b.Text("state", &o.state)
 }
 
 // Check refuses values that cannot be used.
@@ -188,6 +190,9 @@ func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.A
 	}
 	if err := v.findFacts(action, o.collect); err != nil {
 		return nil, err
+	}
+	if k := v.Keeper(o.state); k != nil {
+		action.Report = append(action.Report, k.Keep(fleet.Origin{}))
 	}
 	if o.report.Given {
 		reports, err := fleet.NewReports(o.report.Text, targets)

@@ -405,7 +405,8 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 		return list[0], inv.Prepare(ctx, list)
 	}
 	f := reach.New(reach.Options{
-		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Task, Plan: v.Plan, Sink: record, Target: target,
+		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Task, Plan: v.Plan, Sink: record, Keep: v.Keeper(b.store.Dir()),
+		Target: target,
 		Script: func(ctx context.Context, path string) (run.Action, error) {
 			path = v.script(path)
 			data, err := readfile.Read(ctx, path, readfile.Payload)

@@ -78,6 +78,8 @@ type Invocation struct {
 	Record event.Sink
 	// Webhooks returns the webhooks of the project, with their secrets.
 	Webhooks func(ctx context.Context) ([]*webhook.Hook, error)
+	// Keeper returns the keeper of reports in a state directory; nil if none are kept.
+	Keeper func(state string) *fleet.Keeper
 }
 
 // A Code is how a command that drives rollouts has ended.

@@ -183,6 +183,9 @@ func describeNode(e rollout.Event) string {
 		case e.Changes > 0:
 			text += ", " + layout.Plural(e.Changes, "resource") + " would change"
 		}
+		if e.Run != "" {
+			text += fmt.Sprintf(" (run %.8s)", e.Run) // for bolt report show
+		}
 		return e.Node + ": " + because(text, e.Reason)
 	case *rollout.NodeRetry:
 		return e.Node + ": " + because("repeated after "+clock(e.Until), e.Reason)

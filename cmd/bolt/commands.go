@@ -12,7 +12,7 @@ import (
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
-var applyLists = []string{onApply, onNoop, onHiera, onRolling, onAction, onTimeout, onResults, onTargets, onInventory, onModules}
+var applyLists = []string{onApply, onRelease, onNoop, onHiera, onRolling, onAction, onTimeout, onResults, onTargets, onInventory, onModules}
 
 // The meanings of exit codes. 1 is also the code of a usage error.
 const (
@@ -178,7 +178,7 @@ func (s system) commands() []command {
 		}},
 		{run: with(showAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit show", Args: "[FILE...]", Check: cli.AnyArguments,
-			Exit: exitShown, Formats: plainFormats, Lists: []string{onSince, onAudit},
+			Exit: exitShown, Formats: plainFormats, Lists: []string{onSince, onFailed, onAudit},
 		}},
 		{run: with(verifyAudit), voice: noFiles, Command: cli.Command{
 			Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
@@ -252,5 +252,5 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{cli.FileOf("pp", "epp")},
 			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onFactFile, onTimeout, onHiera, onModules},
 		}},
-	}, s.releaseCommands(), s.rolloutCommands())
+	}, s.reportCommands(), s.releaseCommands(), s.rolloutCommands())
 }

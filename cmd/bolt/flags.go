@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -83,7 +84,7 @@ const (
 	onAged      = "aged"     // facts commands
 	onAudit     = "audit"    // audit show
 	onVerify    = "verify"   // audit verify
-	onRelease   = "release"  // release commands
+	onRelease   = "release"  // commands of releases, rollouts and reports, and those that apply
 	onCreate    = "create"   // release create
 	onSigners   = "signers"  // release show, release verify
 	onPreview   = "preview"  // release preview
@@ -97,7 +98,8 @@ const (
 	onAbort     = "abort"    // rollout abort
 	onEvents    = "events"   // rollout events
 	onWatch     = "watch"    // rollout watch
-	onSince     = "since"    // audit show, rollout events
+	onSince     = "since"    // audit show, rollout events, report list
+	onFailed    = "failed"   // audit show, report list
 )
 
 // flags returns all flags. Names, short forms and values are those of Puppet Bolt;
@@ -236,7 +238,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "plugin", Arg: "NAME", Section: secModules, On: onPlugin, Help: "Use this plugin for secrets (default pkcs7)."},
 		{Name: "pp", Section: secModules, On: onNewPlan, Help: "Write the plan in the Puppet language instead of YAML."},
 
-		{Name: "state", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onRelease, Strict: true, Help: "Store releases in this directory (default .bolt-state of the project)."},
+		{Name: "state", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onRelease, Vary: varyState, Strict: true, Help: "Store releases in this directory (default .bolt-state of the project)."},
 		{Name: "from-catalogs", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onCreate, Strict: true, Help: "Make the release of the catalogs in this directory, as \"bolt catalog compile --output\" writes them, and compile nothing."},
 		{Name: "max-changes", Arg: "N", Check: cli.Count, Section: secRelease, On: onPreview, Strict: true, Help: "Exit with status 1 if more than N resources would change on a node. With 0, each change is one too many."},
 		{Name: "key", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Sign with this SSH key: a private key, or a public key whose private key is in the ssh-agent."},
@@ -260,7 +262,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "actor", Arg: "USER", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions of this user, also through sudo."},
 		{Name: "action", Arg: "NAME", Section: secAudit, On: onAudit, Strict: true, Help: "Only commands, scripts, tasks, uploads, downloads or plans: command, script ..."},
 		{Name: "on", Arg: "TARGET", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions on this target."},
-		{Name: "failed", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions that failed, were stopped, or have no end."},
+		{Name: "failed", Section: secAudit, On: onFailed, Vary: varyFailed, Strict: true, Help: "Only actions that failed, were stopped, or have no end."},
 		{Name: "last", Arg: "N", Section: secAudit, On: onAudit, Strict: true, Help: "Only the last N of them."},
 		{Name: "expect", Arg: "HASH", Section: secAudit, On: onVerify, Strict: true, Help: "Fail if the record with this hash is not in the log."},
 
@@ -292,10 +294,11 @@ func (s system) flags() []cli.Flag {
 
 // The values of --format that commands have, the default first.
 var (
-	eventFormats = output.Names(output.Events)                   // commands that act on targets
-	listFormats  = output.Names(output.Lists)                    // Bolt's others
-	plainFormats = output.Names(output.Own)                      // ours
-	treeFormats  = []string{programs.FormatPN, output.JSON.Name} // puppet dump
+	eventFormats = output.Names(output.Events)                            // commands that act on targets
+	listFormats  = output.Names(output.Lists)                             // Bolt's others
+	plainFormats = output.Names(output.Own)                               // ours
+	dataFormats  = append(slices.Clone(plainFormats), output.NDJSON.Name) // commands of reports
+	treeFormats  = []string{programs.FormatPN, output.JSON.Name}          // puppet dump
 	// compileFormats are those of catalog compile.
 	compileFormats = append(slices.Clone(eventFormats), catalogs.FormatPuppetDB, catalogs.FormatDot)
 	// showFormats are those of catalog show.
@@ -327,8 +330,28 @@ func formatHelp(formats []string) string {
 
 // varySince makes --since the flag of a command.
 func varySince(f *cli.Flag, c *cli.Command) {
-	if c.Name == "rollout events" {
+	switch c.Name {
+	case "rollout events":
 		f.Arg, f.Section, f.Help = "N", secRelease, "Only events after event N."
+	case "report list":
+		f.Section, f.Help = secDisplay, "Only reports of runs that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."
+	}
+}
+
+// varyFailed makes --failed the flag of a command.
+func varyFailed(f *cli.Flag, c *cli.Command) {
+	if c.Name == "report list" {
+		f.Section, f.Help = secDisplay, "Only reports of runs that failed or were stopped."
+	}
+}
+
+// varyState makes --state the flag of a command.
+func varyState(f *cli.Flag, c *cli.Command) {
+	switch {
+	case slices.Contains(c.Lists, onApply):
+		f.Section, f.Help = secContext, "Keep the reports of the run in this directory (default .bolt-state of the project). \"bolt report list\" lists them."
+	case strings.HasPrefix(c.Name, "report "):
+		f.Section, f.Help = secContext, "Read the reports in this directory (default .bolt-state of the project)."
 	}
 }
 

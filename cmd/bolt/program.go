@@ -173,6 +173,7 @@ func groups() []cli.Group {
 		{Name: "audit", Short: "Show and verify the audit log", Own: true},
 		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
 		{Name: "catalog", Short: "Compile, show and compare catalogs", Own: true},
+		{Name: "report", Short: "Show the reports of the last runs on nodes", Own: true},
 		{Name: "release", Short: "Create, show, sign and move releases: the catalogs of all nodes", Own: true},
 		{Name: "rollout", Short: "Bring releases to nodes in waves", Own: true, AsListed: true},
 		{Name: "puppet", Short: "Work on programs of the Puppet language", Own: true, Advise: adviseForPuppet},

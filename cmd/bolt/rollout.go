@@ -60,6 +60,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 			}
 			return webhook.Read(v, a.project.File())
 		},
+		Keeper: a.keeper,
 		Params: func(ctx context.Context, text string) (params map[string]any, err error) {
 			m, err := a.Object(ctx, "params", text)
 			if err != nil {

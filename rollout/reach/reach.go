@@ -44,6 +44,8 @@ type Options struct {
 	Version  string         // of bolt
 	// Sink takes the events of targets, one at a time; nil discards.
 	Sink event.Sink
+	// Keep keeps the reports of catalogs; nil keeps none.
+	Keep *fleet.Keeper
 }
 
 // A Fleet is a driver.Fleet. It is safe for concurrent use.
@@ -124,6 +126,9 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 		refused, _ = errors.AsType[*remote.RefusedError](err)
 		return done, err
 	}
+	if f.o.Keep != nil {
+		a.Report = append(a.Report, f.o.Keep.Keep(origin(r)))
+	}
 	res := f.run(ctx, a, t, nil)
 	if refused != nil {
 		if refused.Kind == frame.KindTwice { // another driver has started this very run
@@ -160,6 +165,11 @@ func declined(r *driver.Run, e *remote.RefusedError) driver.Result {
 		return driver.Result{Outcome: rollout.OutcomeDrifted, Reason: strings.Join(e.Messages, "\n") + ". Nothing was changed. " + next}
 	}
 	return driver.Result{Outcome: rollout.OutcomeRefused, Reason: e.Error()}
+}
+
+// origin returns the origin of the report of a run.
+func origin(r *driver.Run) fleet.Origin {
+	return fleet.Origin{Release: r.Node.Release, Rollout: r.Rollout.Rollout}
 }
 
 // known fills in the catalog that a finished run leaves on the node.
@@ -271,6 +281,7 @@ func (f *Fleet) ask(ctx context.Context, r *driver.Run, t *inventory.Target, by 
 		lost.Reason = stillRuns
 		return lost, running
 	case q.fate != nil:
+		f.o.Keep.KeepFate(t, r.ID, r.Noop, q.fate, origin(r), func() (*catalog.Catalog, error) { return f.o.Catalog(ctx, r.Node.Release, r.Node.Name) })
 		return f.known(r, told(q.fate)), ended
 	case res.Err != nil:
 		lost.Reason = res.Err.Msg

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"bolt/apply/fleet"
+	"bolt/apply/history"
+	"bolt/audit"
+	"bolt/cli"
+	"bolt/cli/releasing"
+	"bolt/cli/reporting"
+	"bolt/format/fault"
+	"bolt/inventory"
+)
+
+// reports are the reports in a state directory, "" for that of the project.
+func (a *app) reports(state string) *history.Dir {
+	keep := history.Keep
+	if n := a.config.Apply.KeepReports; n != nil {
+		keep = int(*n)
+	}
+	return history.Open(filepath.Join(cmp.Or(state, filepath.Join(a.project.Dir, releasing.Dir)), history.Folder), keep)
+}
+
+// keeper returns the keeper of reports in a state directory, "" for that of the project. Outside of a project, reports are kept only if
+// --state names a directory.
+func (a *app) keeper(state string) *fleet.Keeper {
+	setting := a.config.Apply.KeepReports
+	if setting != nil && *setting == 0 || state == "" && !a.project.Made() {
+		return nil
+	}
+	a.plugins() // before redacted is called from several goroutines
+	who := audit.ThisProcess(version, a.sys.env)
+	asked := state != "" || setting != nil
+	dir := a.reports(state)
+	return &fleet.Keeper{Dir: dir, By: who.User + "@" + who.Host, Redact: a.redacted, Lost: func(t *inventory.Target, err error) {
+		if !asked && unwritable(err) {
+			a.log.Info("no reports are kept, because the project cannot be written to", "directory", dir.Path(), "err", err)
+			return
+		}
+		a.logs.WarnOnce("report_not_kept", fmt.Sprintf("The report of %s was not kept in %s: %v", t.SafeName(), dir.Path(), fault.WithoutPath(err)))
+	}}
+}
+
+// unwritable reports whether an error is that of a directory which this user cannot write to. A project can be read-only by intention.
+func unwritable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// reporting returns the parts of this invocation that the commands of reports use.
+func (a *app) reporting() *reporting.Invocation {
+	return &reporting.Invocation{Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Now: time.Now(), Reports: a.reports, Targets: a.targets}
+}
+
+// reported is the action of a command of reports.
+func reported[O any, P interface {
+	*O
+	Bind(b *cli.Binder)
+}](run func(v *reporting.Invocation, ctx context.Context, o P) error) action {
+	return with(func(ctx context.Context, a *app, o P) error { return stopped(run(a.reporting(), ctx, o)) })
+}
+
+func completeReported(ctx context.Context, a *app, q cli.Query) cli.Completions {
+	var o reporting.StateOptions
+	o.Bind(cli.NewBinder(a.values, nil))
+	return a.reporting().CompleteNode(ctx, &o, q.Prefix)
+}
+
+func completeReports(ctx context.Context, a *app, q cli.Query) cli.Completions {
+	var o reporting.StateOptions
+	o.Bind(cli.NewBinder(a.values, nil))
+	return a.reporting().CompleteRun(ctx, &o, q.Args[0], q.Prefix)
+}
+
+// reportCommands are the commands of reports.
+func (s system) reportCommands() []command {
+	nodes := s.opened(completeReported)
+	return []command{
+		{run: reported((*reporting.Invocation).List), voice: noFiles, Command: cli.Command{
+			Name: "report list", Args: "[NODE...]", Check: cli.AnyArguments, Rest: nodes,
+			Exit: "0  the reports were listed\n1  a node has no report; or ", Formats: dataFormats, Lists: []string{onRelease, onSince, onFailed, onTargets, onInventory},
+		}},
+		{run: reported((*reporting.Invocation).Show), voice: noFiles, Command: cli.Command{
+			Name: "report show", Args: "NODE [RUN]", Check: reporting.ShowArguments, Complete: []cli.Completer{nodes, s.opened(completeReports)},
+			Exit: "0  the report was printed\n1  there is no such report; or ", Formats: dataFormats, Lists: []string{onRelease},
+		}},
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"bolt/cli"
+)
+
+// TestKeeper checks when reports are kept: in a project, or if --state names a directory.
+func TestKeeper(t *testing.T) {
+	project, outside := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(project, "bolt-project.yaml"): "name: kept\n",
+		filepath.Join(outside, "inventory.yaml"):    "targets: [web1]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ project, state, want string }{
+		{project, "", filepath.Join(project, ".bolt-state", "reports")},
+		{project, "/elsewhere", "/elsewhere/reports"},
+		{outside, "", ""},
+		{outside, "/elsewhere", "/elsewhere/reports"},
+	} {
+		sys := system{os.Stdin, os.Stdout, os.Stderr, func(string) (string, bool) { return "", false }, os.Environ, new(atomic.Bool)}
+		a, err := openApp(t.Context(), cli.Values{"project": {tt.project}}, sys, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.close()
+		k, got := a.keeper(tt.state), ""
+		if k != nil {
+			got = k.Dir.Path()
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+	// A project that is read-only by intention prints no warning.
+	for err, want := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.ENOSPC: false, syscall.ENOTDIR: false, errors.New("x"): false} {
+		if got := unwritable(&fs.PathError{Op: "mkdir", Path: "x", Err: err}); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) != 1 || !strings.HasPrefix(left[0].Name(), "inventory") {
+		t.Errorf("%v, %v", left, err)
+	}
+}

@@ -26,9 +26,20 @@ type Program struct {
 	Texts       fs.FS     // COMMAND-ACTION.txt for each command, closing.txt, manual.txt and occasions.txt
 	Flags       []Flag    // in the order of help pages
 	Sections    []string  // of help pages, in their order
+	Chapters    []Chapter // of the general help
+	Width       int       // of the terminal that shows help pages, in columns; 0 if unknown
 	Missing     []Missing
 	Mistake     string // the end of the last line of Command.Exit
 	Hint        string // with the error about an unknown short flag
+
+	// Extra are commands that are not in Commands, such as man, with a sentence for each.
+	Extra map[string]string
+}
+
+// A Chapter is a part of the general help: commands of one word, first words of groups, and names of Extra.
+type Chapter struct {
+	Title string
+	Names []string
 }
 
 // A Group is the commands of two words that have the same first word.

@@ -6,7 +6,7 @@ import (
 )
 
 // Help returns the page for words that begin with the name of a command, the page
-// of a group, or the general page.
+// of a group, or the general page. Its text fits Program.Width.
 //
 // Differs from Bolt: it prints the general page for words that are no command.
 func (p *Program) Help(words []string) (string, error) {
@@ -30,23 +30,39 @@ func (p *Program) page(c *Command) string {
 	t := p.Text(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage\n  %s [options]\n\n%s\n\nExamples\n%s\n\nExit codes\n%s", t.Short,
-		strings.TrimSpace(p.Name+" "+c.Name+" "+c.Args), t.Long, t.Examples, exitCodes(c.Exit+p.Mistake))
+		strings.TrimSpace(p.Name+" "+c.Name+" "+c.Args), p.refit(t.Long), t.Examples, p.exitCodes(c.Exit+p.Mistake))
 	b.WriteString(p.flagHelp(c))
 	if t.Note != "" {
-		b.WriteString("\n" + wrap(t.Note, helpWidth, "") + "\n")
+		b.WriteString("\n" + wrap(t.Note, p.textWidth(), "") + "\n")
 	}
 	return b.String()
 }
 
-// helpWidth is the width of the text of a help page.
-const helpWidth = 78
+// The widths of help pages, in columns.
+const (
+	minWidth     = 40
+	maxWidth     = 100
+	defaultWidth = 80 // if the width of the terminal is not known
+	maxText      = 78 // of sentences
+)
 
-// exitCodes renders what exit codes mean.
-func exitCodes(text string) string {
+// width is the width of a help page.
+func (p *Program) width() int {
+	if p.Width <= 0 {
+		return defaultWidth
+	}
+	return min(max(p.Width, minWidth), maxWidth)
+}
+
+// textWidth is the width of the sentences of a help page.
+func (p *Program) textWidth() int { return min(p.width(), maxText) }
+
+// exitCodes renders the meanings of exit codes.
+func (p *Program) exitCodes(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		code, meaning, _ := strings.Cut(line, "  ")
-		fmt.Fprintf(&b, "  %s  %s\n", code, wrap(meaning, helpWidth-5, "     "))
+		fmt.Fprintf(&b, "  %s  %s\n", code, wrap(meaning, p.textWidth()-5, "     "))
 	}
 	return b.String()
 }
@@ -65,17 +81,32 @@ func (p *Program) groupPage(g *Group) string {
 	return b.String()
 }
 
-// generalPage is the help of the program.
+// generalPage is the help of the program: the commands of one word and the groups, by task.
 func (p *Program) generalPage() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage\n  %s <command> <action> [options]\n\nCommands\n", wrap(p.Description, helpWidth, ""), p.Name)
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		fmt.Fprintf(&b, "  %-18s %s\n", c.Name, p.Text(c).Short)
+	fmt.Fprintf(&b, "%s\n\nUsage\n  %s <command> [<action>] [options]\n", wrap(p.Description, p.textWidth(), ""), p.Name)
+	const left = 14
+	for _, ch := range p.Chapters {
+		fmt.Fprintf(&b, "\n%s\n", ch.Title)
+		for _, name := range ch.Names {
+			fmt.Fprintf(&b, "  %-*s%s\n", left-2, name, wrap(p.summary(name), p.width()-left, strings.Repeat(" ", left)))
+		}
 	}
-	fmt.Fprintf(&b, "  %-18s %s\n", "completion SHELL", "Print the completion script for a shell")
 	b.WriteString("\n" + p.read("closing"))
 	return b.String()
+}
+
+// summary is the sentence about a group, or about a command of one word.
+func (p *Program) summary(name string) string {
+	if g := p.group(name); g != nil {
+		return g.Short
+	}
+	for i := range p.Commands {
+		if p.Commands[i].Name == name {
+			return p.Text(&p.Commands[i]).Short
+		}
+	}
+	return p.Extra[name]
 }
 
 // flagHelp renders the flags of c's help page, by section.
@@ -94,15 +125,18 @@ func (p *Program) flagHelp(c *Command) string {
 				b.WriteString("\n" + sec + "\n")
 				first = false
 			}
-			b.WriteString(flagLine(f))
+			b.WriteString(p.flagLine(f))
 		}
 	}
 	return b.String()
 }
 
-// flagLine is a flag and its explanation, wrapped to a terminal of 100 columns.
-func flagLine(f Flag) string {
-	const left, width = 34, 100
+// flagLine is a flag and its explanation. On a narrow terminal, the explanation is below the flag.
+func (p *Program) flagLine(f Flag) string {
+	left, width := 34, p.width()
+	if width < 70 {
+		left = 8
+	}
 	head := "    "
 	if f.Short != "" {
 		head = "-" + f.Short + ", "
@@ -126,6 +160,21 @@ func flagLine(f Flag) string {
 	b.WriteString(wrap(f.Help, width-left, strings.Repeat(" ", left)))
 	b.WriteString("\n")
 	return b.String()
+}
+
+// refit wraps the paragraphs of a text that is written for maxText columns, if the terminal is narrower.
+// Indented lines, such as lists, stay as they are.
+func (p *Program) refit(text string) string {
+	if p.textWidth() == maxText {
+		return text
+	}
+	paragraphs := strings.Split(text, "\n\n")
+	for i, one := range paragraphs {
+		if !strings.HasPrefix(one, " ") && !strings.Contains(one, "\n ") {
+			paragraphs[i] = wrap(one, p.textWidth(), "")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // wrap breaks text into lines of at most width, each but the first after indent.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
+
+	"golang.org/x/term"
 
 	"bolt/cli"
 	"bolt/cli/complete"
@@ -70,6 +73,7 @@ func with[O any, P interface {
 func execute(ctx context.Context, argv []string, sys system) error {
 	commands := sys.commands()
 	p := sys.program(commands)
+	p.Width = columns(sys.out)
 	shell := complete.Shell{Program: p, Out: results{sys.out}, Err: sys.err, Home: home(sys)}
 	if len(argv) > 0 && complete.Has(argv[0]) {
 		return shell.Run(ctx, argv)
@@ -131,12 +135,19 @@ func (s system) program(commands []command) *cli.Program {
 		Name: "bolt",
 		Purpose: "run commands, scripts and tasks, copy files, install modules, look up data with Hiera, " +
 			"and check and evaluate programs of the Puppet language",
-		Description: "bolt runs commands, scripts and tasks and copies files on many machines at once, over SSH, with nothing installed on them. " +
-			"It installs modules, looks up data with Hiera, and checks and evaluates programs of the Puppet language, without Ruby.",
+		Description: "bolt runs commands, scripts, tasks and plans and copies files on many machines at once, over SSH, with nothing installed on them. " +
+			"It applies Puppet manifests without an agent, and brings changes to many machines in waves. " +
+			"It looks up data with Hiera and evaluates programs of the Puppet language, without Ruby.",
 		Texts:    texts,
 		Groups:   groups(),
 		Flags:    s.flags(),
 		Sections: sections(),
+		Chapters: chapters(),
+		Extra: map[string]string{
+			"help":       "Show the help of a command or a group of commands",
+			"man":        "Print the manual page, for \"bolt man | man -l -\"",
+			"completion": "Print the completion script for a shell",
+		},
 		Missing:  elsewhere(),
 		Mistake:  "the command line, a file or the configuration is wrong",
 		Hint:     "a command with options of its own is one word in quotes; a script's options stand after --",
@@ -167,8 +178,8 @@ func groups() []cli.Group {
 		{Name: "facts", Short: "Collect facts of targets, and show stored facts", Own: true},
 		{Name: "secret", Short: "Keep secrets encrypted in files of a project", AsListed: true},
 		{Name: "plugin", Short: "Show plugins, which look up values"},
-		{Name: "project", Short: "Make projects"},
-		{Name: "plan", Short: "Show plans of modules, and write them"},
+		{Name: "project", Short: "Create projects"},
+		{Name: "plan", Short: "Run, show, write, draw and resume plans"},
 		{Name: "policy", Short: "Apply, write and show policies, classes of a project"},
 		{Name: "audit", Short: "Show and verify the audit log", Own: true},
 		{Name: "pool", Short: "Control the daemon that keeps connections open", Own: true},
@@ -176,8 +187,29 @@ func groups() []cli.Group {
 		{Name: "report", Short: "Show the reports of the last runs on nodes", Own: true},
 		{Name: "release", Short: "Create, show, sign and move releases: the catalogs of all nodes", Own: true},
 		{Name: "rollout", Short: "Bring releases to nodes in waves", Own: true, AsListed: true},
-		{Name: "puppet", Short: "Work on programs of the Puppet language", Own: true, Advise: adviseForPuppet},
+		{Name: "puppet", Short: "Check and evaluate programs of the Puppet language, show resources", Own: true, Advise: adviseForPuppet},
 	}
+}
+
+// chapters are the parts of the general help.
+func chapters() []cli.Chapter {
+	return []cli.Chapter{
+		{Title: "Act on targets", Names: []string{"command", "script", "file", "task", "plan"}},
+		{Title: "Desired state of machines", Names: []string{"apply", "policy", "catalog", "release", "rollout", "report"}},
+		{Title: "Targets, data and modules", Names: []string{"inventory", "group", "facts", "lookup", "module", "plugin", "secret"}},
+		{Title: "Puppet code", Names: []string{"puppet"}},
+		{Title: "Projects, connections and records", Names: []string{"project", "pool", "audit"}},
+		{Title: "Help", Names: []string{"help", "guide", "man", "completion"}},
+	}
+}
+
+// columns returns the width of the terminal that shows standard output, 0 if it is not a terminal.
+func columns(out io.Writer) int {
+	if f, is := out.(*os.File); is {
+		width, _, _ := term.GetSize(int(f.Fd()))
+		return width
+	}
+	return 0
 }
 
 // adviseForPuppet returns the hint for subcommands of the program puppet.

@@ -148,9 +148,9 @@ func (s system) program(commands []command) *cli.Program {
 			"man":        "Print the manual page, for \"bolt man | man -l -\"",
 			"completion": "Print the completion script for a shell",
 		},
-		Missing:  elsewhere(),
-		Mistake:  "the command line, a file or the configuration is wrong",
-		Hint:     "a command with options of its own is one word in quotes; a script's options stand after --",
+		Missing: elsewhere(),
+		Mistake: "the command line, a file or the configuration is wrong",
+		Hint:    "a command with options of its own is one word in quotes; a script's options stand after --",
 	}
 	for _, c := range commands {
 		p.Commands = append(p.Commands, c.Command)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// PrivateDir is the path of the private directory that a Cmd with these fields
-// gets on the machine: name (its ScriptDir) below tmpDir (its TmpDir), or below
-// /tmp if that is "". A name of "" stands for a new one.
+// PrivateDir returns the path of the private directory that a Cmd with these
+// fields gets on the machine: name (its ScriptDir) below tmpDir (its TmpDir).
+// An empty tmpDir means /tmp. An empty name means a new random name.
 //
-// Who must know the path before the command runs sets ScriptDir to a
-// NewPrivateName. No mark is needed beside it: a directory is made anew,
-// and removed, in the same way whoever has named it.
+// A caller that must know the path before the command runs sets ScriptDir to a
+// NewPrivateName. No other field is needed: the directory is created and
+// removed in the same way with a given name.
 func PrivateDir(tmpDir, name string) string {
 	if tmpDir == "" {
 		tmpDir = "/tmp"
@@ -23,8 +23,8 @@ func PrivateDir(tmpDir, name string) string {
 	return strings.TrimRight(tmpDir, "/") + "/" + name
 }
 
-// NewPrivateName is a name for a private directory that nobody can guess: a
-// UUID (RFC 9562 version 4).
+// NewPrivateName returns a name for a private directory that cannot be guessed:
+// a UUID (RFC 9562 version 4).
 func NewPrivateName() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails (crypto/rand)

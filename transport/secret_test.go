@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSecretShowsNothing tries the ways by which a value gets into text.
+// TestSecretShowsNothing prints a Secret in every way that Go has for values.
 func TestSecretShowsNothing(t *testing.T) {
 	const text = "hunter2"
 	s := NewSecret(text)
@@ -41,6 +41,6 @@ func TestSecretShowsNothing(t *testing.T) {
 		}
 	}
 	if s.Reveal() != text || !s.IsSet() || (Secret{}).IsSet() || s != NewSecret(text) {
-		t.Error("a secret is not what was put in")
+		t.Error("a secret differs from its text")
 	}
 }

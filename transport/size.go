@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseSize reads a number of bytes above 0 for Limits, with a unit (K, M, G, T) or
-// without.
+// ParseSize parses a number of bytes above 0 for Limits, with or without a unit
+// (K, M, G, T).
 func ParseSize(s string) (int64, error) {
 	digits := strings.TrimRight(s, "KMGT")
 	shift := 0

@@ -19,47 +19,50 @@ import (
 	"bolt/internal/safetext"
 )
 
-// agentListAge is how long a list of the agent's keys is good. Some agents
-// (smart cards) are slow to make it, and a thousand dials begin at once.
+// agentListAge is the time for which a list of the agent's keys is cached. Some
+// agents (smart cards) are slow to list their keys, and a thousand dials may
+// begin at once.
 const agentListAge = 2 * time.Second
 
-// agentIdle is how long the connection to an agent stays open without use: a
-// forwarded agent's socket is gone with the login that it came from.
+// agentIdle is the time for which an unused connection to an agent stays open.
+// The socket of a forwarded agent disappears with its login session.
 const agentIdle = 30 * time.Second
 
-// agents are the connections to ssh-agents, one for each socket as it is now (a
-// path may lead to another agent later), opened when first needed. x/crypto's client pipelines the requests of all users of a
-// connection; the agent answers in order.
+// agents holds the connections to ssh-agents: one for each socket file, opened
+// when first needed. If the path later leads to another socket, that is another
+// connection. The client of x/crypto pipelines the requests of all users of a
+// connection. The agent answers them in order.
 type agents struct {
-	work sync.WaitGroup // calls under way
+	work sync.WaitGroup // running calls
 
 	mu     sync.Mutex
 	closed bool
 	open   map[agentSocket]*agentConn
 }
 
-// An agentSocket is a socket and what was there when it was looked at.
+// An agentSocket is the path of a socket and the state of its file when bolt
+// looked at it.
 type agentSocket struct {
 	path  string
 	stamp filestamp.Stamp
 }
 
-// An agentConn is one connection.
+// An agentConn is a connection to an agent.
 type agentConn struct {
 	socket agentSocket
 	conn   *agentWire
 	client agent.ExtendedAgent
 
-	users int         // under agents.mu, like
-	idle  *time.Timer // closes it; nil before the first user has gone
+	users int         // guarded by agents.mu, like idle
+	idle  *time.Timer // closes it; nil until the first user has released it
 
-	listing chan struct{} // held while the list is made anew
-	listed  time.Time     // under listing, like keys
+	listing chan struct{} // held while the list is fetched
+	listed  time.Time     // guarded by listing, like keys
 	keys    []*agent.Key
 }
 
-// An agentWire remembers that it has failed: x/crypto's errors do not tell a
-// connection that has ended from an agent that refuses.
+// An agentWire records that the connection has failed. The errors of x/crypto
+// do not distinguish a connection that has ended from an agent that refuses.
 type agentWire struct {
 	net.Conn
 	failed atomic.Bool
@@ -79,8 +82,9 @@ func (w *agentWire) Write(p []byte) (int, error) {
 
 func newAgents() *agents { return &agents{open: make(map[agentSocket]*agentConn)} }
 
-// agentSocket is the agent that an endpoint uses, "" for none: ssh_config's
-// IdentityAgent, else Caller.AgentSocket.
+// agentSocket returns the socket of the agent that an endpoint uses:
+// IdentityAgent in ssh_config, else Caller.AgentSocket. It returns "" if there
+// is no agent.
 func (v *View) agentSocket(e *endpoint) string {
 	switch s := e.conf.IdentityAgent; {
 	case s == "" || s == "SSH_AUTH_SOCK":
@@ -99,7 +103,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 	}
 	keys, err := a.list(ctx, socket)
 	if err != nil && ctx.Err() == nil {
-		// The agent may have been started anew since.
+		// The agent may have been restarted in the meantime.
 		keys, err = a.list(ctx, socket)
 	}
 	if err != nil {
@@ -112,7 +116,7 @@ func (a *agents) candidates(ctx context.Context, socket string) ([]candidate, er
 	for _, k := range keys {
 		public, err := ssh.ParsePublicKey(k.Blob)
 		if err != nil {
-			continue // a kind of key that we do not know
+			continue // bolt does not support this type of key
 		}
 		out = append(out, candidate{
 			id: string(k.Blob), label: "agent: " + safetext.Message(cmp.Or(k.Comment, k.Format)), public: public,
@@ -148,8 +152,9 @@ func (a *agents) list(ctx context.Context, socket string) ([]*agent.Key, error) 
 	return keys, nil
 }
 
-// sign has the agent make a signature. If the connection has ended, it tries
-// a new one, once; what the agent refuses it has asked a person about, maybe.
+// sign makes the agent sign data. If the connection has ended, sign tries a new
+// one, once. It does not repeat a request that the agent refuses: the agent may
+// have asked a person.
 func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data []byte, algorithm string) (*ssh.Signature, error) {
 	var flags agent.SignatureFlags
 	switch algorithm {
@@ -175,7 +180,8 @@ func (a *agents) sign(ctx context.Context, socket string, key *agent.Key, data [
 	}
 }
 
-// connect returns the connection to a socket; give it back with rest.
+// connect returns the connection to a socket. The caller must release it with
+// rest.
 func (a *agents) connect(ctx context.Context, path string) (*agentConn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,12 +194,13 @@ func (a *agents) connect(ctx context.Context, path string) (*agentConn, error) {
 			c.users++
 			return c, nil
 		}
-		// A Unix socket answers at once or not at all; the lock may be held.
+		// A Unix socket answers at once or not at all, so the lock may be held
+		// meanwhile.
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 		if err != nil {
 			return nil, err
 		}
-		if filestamp.At(path) != socket.stamp { // whose is it?
+		if filestamp.At(path) != socket.stamp { // the path may lead to another socket now
 			conn.Close()
 			continue
 		}
@@ -204,8 +211,7 @@ func (a *agents) connect(ctx context.Context, path string) (*agentConn, error) {
 	}
 }
 
-// rest gives a connection back, which is closed when nobody has used it for a
-// while.
+// rest releases a connection. It is closed if it is unused for agentIdle.
 func (a *agents) rest(c *agentConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -226,7 +232,7 @@ func (a *agents) rest(c *agentConn) {
 	})
 }
 
-// drop forgets a connection that has failed.
+// drop closes a connection that has failed and forgets it.
 func (a *agents) drop(c *agentConn) {
 	a.mu.Lock()
 	if a.open[c.socket] == c {
@@ -239,7 +245,8 @@ func (a *agents) drop(c *agentConn) {
 	c.conn.Close()
 }
 
-// close ends all connections, which ends the calls, and waits for them.
+// close ends all connections, and with them the running calls, and waits for
+// the calls.
 func (a *agents) close() {
 	a.mu.Lock()
 	a.closed = true
@@ -254,8 +261,8 @@ func (a *agents) close() {
 	a.work.Wait()
 }
 
-// call runs a request to an agent, which may take as long as a person needs
-// to confirm it. When ctx ends first, the answer comes to nobody; close waits
+// call runs a request to an agent. The request may take as long as a person
+// needs to confirm it. If ctx ends first, the answer is discarded; close waits
 // for it.
 func call[T any](ctx context.Context, a *agents, f func() (T, error)) (T, error) {
 	type answer struct {
@@ -282,5 +289,6 @@ func call[T any](ctx context.Context, a *agents, f func() (T, error)) (T, error)
 	}
 }
 
-// errDialerClosed is the end of what still runs when a Dialer is closed.
+// errDialerClosed is the error of operations that still run when a Dialer is
+// closed.
 var errDialerClosed = errors.New("dialer is closed")

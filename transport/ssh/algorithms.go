@@ -11,33 +11,34 @@ import (
 	"bolt/transport/ssh/pattern"
 )
 
-// algorithmSet is what one connection offers.
+// algorithmSet holds the algorithms that one connection offers.
 type algorithmSet struct {
 	kex, ciphers, macs []string
 
-	// hostKey is the order asked for; if it was not, what known_hosts holds
-	// goes first.
+	// hostKey is in the configured order. If no order is configured, the
+	// algorithms of the host's keys in known_hosts go first.
 	hostKey      []string
 	hostKeyAsked bool
 
-	publicKey []string // signatures that our keys may make
-	authority []string // signatures that may be on a host's certificate
+	publicKey []string // signature algorithms for our own keys
+	authority []string // signature algorithms that are allowed in a host's certificate
 }
 
-// algorithmLists are what decides over an algorithmSet: a Dest's lists and,
-// under names with conf, ssh_config's.
+// algorithmLists holds the settings that decide an algorithmSet: the lists of a
+// Dest and, in the fields with conf, those of ssh_config.
 type algorithmLists struct {
 	kex, ciphers, macs, hostKey               string
 	confKex, confCiphers, confMACs            string
 	confHostKey, confPublicKey, confAuthority string
 }
 
-// maxAlgorithmLists bounds what is worked out ahead: there are few settings for
-// many machines.
+// maxAlgorithmLists limits the cached sets. Usually, many machines share few
+// settings.
 const maxAlgorithmLists = 256
 
-// chooseAlgorithms returns what a connection offers. It is worked out once for
-// all machines with the same lists; nobody changes the slices in it.
+// chooseAlgorithms returns the algorithms that a connection offers. They are
+// computed once for all machines with the same lists. The slices in the result
+// must not be changed.
 func (d *Dialer) chooseAlgorithms(l algorithmLists) (algorithmSet, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,8 +55,9 @@ func (d *Dialer) chooseAlgorithms(l algorithmLists) (algorithmSet, error) {
 	return set, err
 }
 
-// choose applies a Dest's lists, else ssh_config's, to the defaults: what
-// x/crypto holds secure, mlkem768x25519 first among the key exchanges.
+// choose applies the lists of a Dest, or else those of ssh_config, to the
+// defaults. The defaults are the algorithms that x/crypto regards as secure;
+// the first key exchange is mlkem768x25519.
 func (lists algorithmLists) choose() (algorithmSet, error) {
 	secure, insecure := ssh.SupportedAlgorithms(), ssh.InsecureAlgorithms()
 	var set algorithmSet
@@ -81,15 +83,15 @@ func (lists algorithmLists) choose() (algorithmSet, error) {
 			*l.into = l.defaults
 		}
 		if len(*l.into) == 0 {
-			return set, fmt.Errorf("no %s algorithm left of %q; known are %s", l.what, cmp.Or(l.dest, l.config), strings.Join(all, ", "))
+			return set, fmt.Errorf("no supported %s algorithm in %q; supported are %s", l.what, cmp.Or(l.dest, l.config), strings.Join(all, ", "))
 		}
 	}
 	set.hostKeyAsked = lists.hostKey != "" || lists.confHostKey != "" && !strings.ContainsAny(lists.confHostKey[:1], "+-")
 	return set, nil
 }
 
-// hostKeys puts the algorithms that fit the recorded keys of a host first, so
-// that a server with many keys shows one that we can check.
+// hostKeys puts the algorithms that fit the known keys of a host first. A
+// server with several keys then presents one that bolt can check.
 func (a *algorithmSet) hostKeys(onRecord []string) []string {
 	if a.hostKeyAsked || len(onRecord) == 0 {
 		return a.hostKey
@@ -103,8 +105,8 @@ func (a *algorithmSet) hostKeys(onRecord []string) []string {
 	return out
 }
 
-// modernFirst orders as OpenSSH does: certificates first, Ed25519 before
-// ECDSA before RSA, SHA-512 before SHA-256.
+// modernFirst sorts algorithms as OpenSSH does: certificates first, Ed25519
+// before ECDSA before RSA, SHA-512 before SHA-256.
 func modernFirst(names []string) []string {
 	rank := func(name string) int {
 		r := 0
@@ -129,8 +131,8 @@ func modernFirst(names []string) []string {
 	return out
 }
 
-// destList reads a Dest's list: names, and "defaults" for all of those.
-// Unknown names are dropped, as net-ssh does.
+// destList parses a list of a Dest: names, and "defaults" for all default
+// names. It ignores unknown names, as net-ssh does.
 func destList(list string, defaults, all []string) []string {
 	var out []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -144,8 +146,9 @@ func destList(list string, defaults, all []string) []string {
 	return unique(out)
 }
 
-// configList reads a list of ssh_config: plain, or changing the defaults with
-// + (add), - (take away) or ^ (put first); names may be patterns.
+// configList parses a list of ssh_config. It is either the whole list or
+// changes the defaults with + (append), - (remove) or ^ (prepend). Names may be
+// patterns.
 func configList(list string, defaults, all []string) []string {
 	op := list[0]
 	if op == '+' || op == '-' || op == '^' {
@@ -171,7 +174,7 @@ func configList(list string, defaults, all []string) []string {
 	return unique(named)
 }
 
-// unique drops repetitions and keeps the order.
+// unique removes repeated names and preserves the order.
 func unique(names []string) []string {
 	var out []string
 	for _, n := range names {

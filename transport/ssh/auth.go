@@ -24,27 +24,29 @@ const (
 	methodInteractive = "keyboard-interactive"
 )
 
-// maxReconnects is how often a login is begun anew because the server counted
-// too many keys (MaxAuthTries); each goes on with the keys not yet shown.
+// maxReconnects is the maximum number of repeated logins after the server has
+// refused further keys (MaxAuthTries). Each login continues with the keys that
+// were not tried yet.
 const maxReconnects = 4
 
-// errMethodsUsedUp ends an authentication.
+// errMethodsUsedUp ends an authentication: no method is left.
 var errMethodsUsedUp = errors.New("no authentication method left")
 
-// errBeginAnew ends one that can go on only over another connection.
-var errBeginAnew = errors.New("the server's answers are out of step")
+// errBeginAnew ends an authentication that can continue only over another
+// connection.
+var errBeginAnew = errors.New("the server's answers no longer match the requests")
 
-// authRecord is what one Dial has tried, over all its connections.
+// authRecord records the attempts of one Dial, over all its connections.
 type authRecord struct {
 	mu         sync.Mutex
-	used       map[string]bool // identities of the steps begun
+	used       map[string]bool // IDs of the steps that have begun
 	notes      []string        // for the hint
 	reconnects int
-	more       bool   // the last connection ended with steps left
-	wanted     string // a key file that the server would accept, were it not locked
-	maybe      string // one of which only its passphrase tells if it would
-	limit      error  // of this process: what was tried says nothing
-	kerberos   string // why no ticket has logged in
+	more       bool   // the last connection ended before all steps were tried
+	wanted     string // an encrypted key file whose key the server would accept
+	maybe      string // an encrypted key file that the server might accept
+	limit      error  // error caused by a limit of this process; then the attempts mean nothing
+	kerberos   string // why the login with a Kerberos ticket failed
 }
 
 func newAuthRecord() *authRecord { return &authRecord{used: make(map[string]bool)} }
@@ -59,7 +61,7 @@ func (r *authRecord) note(format string, args ...any) {
 	}
 }
 
-// want notes a locked key file; the first one counts.
+// want records an encrypted key file. Only the first one is kept.
 func (r *authRecord) want(path string, accepted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,14 +72,14 @@ func (r *authRecord) want(path string, accepted bool) {
 	}
 }
 
-// ask is the key file whose passphrase would have helped, maybe.
+// ask returns the key file whose passphrase might have helped.
 func (r *authRecord) ask() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return cmp.Or(r.wanted, r.maybe)
 }
 
-// limited notes an error that comes from a limit of this process.
+// limited records an error that a limit of this process has caused.
 func (r *authRecord) limited(err error) {
 	if !readfile.OutOfFiles(err) {
 		return
@@ -87,7 +89,7 @@ func (r *authRecord) limited(err error) {
 	r.limit = err
 }
 
-// begin marks a step as used; false if it was used before.
+// begin marks a step as used. It returns false if the step was used before.
 func (r *authRecord) begin(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +100,7 @@ func (r *authRecord) begin(id string) bool {
 	return true
 }
 
-// again reports whether a failed login is to be begun anew.
+// again reports whether a failed login must be repeated over a new connection.
 func (r *authRecord) again(err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,34 +112,35 @@ func (r *authRecord) again(err error) bool {
 	return true
 }
 
-// An authStep is one thing to try: a key, the password, an exchange of
-// questions. New methods are new steps.
+// An authStep is one authentication attempt: with a key, with the password, or
+// by answering questions. New methods are added as new steps.
 type authStep struct {
 	method string
-	id     string // names it over several connections
+	id     string // identifies the step over several connections
 	auth   ssh.AuthMethod
 
-	// For a method that needs others than the server: prepare makes auth, or nil
-	// when that fails, and refused notes what is known after the server's no.
+	// prepare and refused are for a method that needs other machines than the
+	// server. prepare returns the auth, or nil if it fails. refused records the
+	// known reasons after the server has refused.
 	prepare func() ssh.AuthMethod
-	refused func() error // not nil: the connection cannot be used any more
+	refused func() error // if it returns an error, the connection cannot be used any more
 }
 
-// An authentication is one on one connection. It is used by the handshake's
-// goroutine alone.
+// An authentication is the authentication on one connection. Only the goroutine
+// of the handshake uses it.
 type authentication struct {
 	e       *endpoint
 	record  *authRecord
-	steps   []func() []authStep // in order, made when first needed
+	steps   []func() []authStep // in order; each is called when first needed
 	made    []authStep
-	refused func() error    // of the step before
-	learned func(id string) // told of the key that worked
-	signed  string          // the key that last signed
-	offered []string        // methods of the server
+	refused func() error    // refused of the previous step
+	learned func(id string) // called with the ID of the key that worked
+	signed  string          // ID of the key that signed last
+	offered []string        // methods that the server offers
 	started bool
 }
 
-// more makes the next steps; false: there are none.
+// more adds the next steps. It returns false if there are none.
 func (a *authentication) more() bool {
 	if len(a.steps) == 0 {
 		return false
@@ -150,10 +153,10 @@ func (a *authentication) more() bool {
 
 // authenticate prepares the authentication of one connection.
 //
-// The order: a Kerberos ticket, the destination's own key, agent keys that ssh_config names,
-// other agent keys (unless IdentitiesOnly), key files, password,
-// keyboard-interactive. Keys that worked for the same settings before go
-// first, so that a long list costs its round trips once.
+// The order of attempts is: a Kerberos ticket, the destination's own key, agent
+// keys that ssh_config names, other agent keys (unless IdentitiesOnly), key
+// files, password, keyboard-interactive. Keys that worked before with the same
+// settings go first. So a long list costs its round trips only once.
 func (v *View) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, record *authRecord) *authentication {
 	a := &authentication{e: e, record: record}
 	credentials := v.credentials(e)
@@ -177,8 +180,8 @@ func (v *View) authenticate(ctx context.Context, e *endpoint, limit *timeLimit, 
 	return a
 }
 
-// next is called by the handshake for each step after the first probing with
-// the method "none".
+// next returns the next method. The handshake calls it for each attempt after
+// the first probe with the method "none".
 func (a *authentication) next(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	a.started = true
 	a.offered = c.AllowedMethods
@@ -210,7 +213,7 @@ func (a *authentication) next(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) 
 	}
 }
 
-// left reports whether there are steps that the server may still accept.
+// left reports whether any untried step uses a method that the server offers.
 func (a *authentication) left() bool {
 	for a.more() {
 	}
@@ -227,7 +230,7 @@ func (a *authentication) succeeded() {
 	}
 }
 
-// failed makes the error of an authentication that did not succeed.
+// failed returns the error of an authentication that did not succeed.
 func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 	tooMany := strings.Contains(disconnected(err), "Too many authentication failures")
 	a.record.mu.Lock()
@@ -246,7 +249,7 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 		a.record.mu.Lock()
 		a.record.more = more
 		a.record.mu.Unlock()
-		a.record.note("the server allows few tries (MaxAuthTries): name the right key with private-key, or set IdentitiesOnly in ssh_config")
+		a.record.note("the server allows few attempts (MaxAuthTries): set private-key to the right key, or set IdentitiesOnly in ssh_config")
 	case errors.Is(err, errMethodsUsedUp):
 	case hungUp(err), disconnected(err) != "":
 		return connectError(transport.ClassConnect, e.to.Host,
@@ -259,7 +262,7 @@ func (a *authentication) failed(e *endpoint, err error, w *wire) error {
 		Msg: fmt.Sprintf("Authentication failed for user %s@%s", e.user, e.to.Host)}
 }
 
-// hint lists what was tried and says what to do.
+// hint lists the attempts and what the user can do.
 func (a *authentication) hint() string {
 	a.record.mu.Lock()
 	defer a.record.mu.Unlock()
@@ -285,8 +288,8 @@ func (a *authentication) hint() string {
 	return b.String()
 }
 
-// answerWith answers questions for a password, once, and no others: what a
-// server may ask besides (a new password, a one-time code) is not ours to say.
+// answerWith answers one question for a password, once. It does not answer
+// other questions of a server, such as for a new password or a one-time code.
 func answerWith(password transport.Secret, record *authRecord) ssh.KeyboardInteractiveChallenge {
 	asked := false
 	return func(_, _ string, questions []string, echos []bool) ([]string, error) {

@@ -84,7 +84,7 @@ func TestKeyFormats(t *testing.T) {
 					}
 					s.Authorize(t, "", pub)
 					if format == "PEM" {
-						os.Remove(file + ".pub") // then only the passphrase tells which key it is
+						os.Remove(file + ".pub") // then the key is known only with the passphrase
 					}
 					asked.Store(0)
 					to := dest(s)
@@ -133,7 +133,7 @@ func TestPassphrase(t *testing.T) {
 					return transport.Secret{}, fmt.Errorf("asked for %s", path)
 				}
 				asked.Add(1)
-				time.Sleep(2500 * time.Millisecond) // a person types
+				time.Sleep(2500 * time.Millisecond) // a user types
 				return transport.NewSecret("right"), nil
 			}
 		}, s)
@@ -181,7 +181,7 @@ func TestPassphrase(t *testing.T) {
 			t.Errorf("asked %d times", asked)
 		}
 	})
-	t.Run("nobody to ask", func(t *testing.T) {
+	t.Run("no user to ask", func(t *testing.T) {
 		l := newLab(t, func(o *Options) { o.Passphrase = nil }, s)
 		e := l.refused(t, to, transport.ClassAuth, "AUTH_ERROR")
 		wantText(t, "hint", e.Hint, file, "encrypted", "agent")
@@ -296,8 +296,8 @@ func TestAgent(t *testing.T) {
 	})
 }
 
-// loginTwice logs in by the agent, breaks the Dialer's connection to it, and
-// logs in again.
+// loginTwice logs in with the agent, breaks the Dialer's connection to the
+// agent, and logs in again.
 func (l *lab) loginTwice(t *testing.T, to transport.Dest, client agent.ExtendedAgent, key any) {
 	t.Helper()
 	if err := client.Add(agent.AddedKey{PrivateKey: key}); err != nil {
@@ -311,8 +311,8 @@ func (l *lab) loginTwice(t *testing.T, to transport.Dest, client agent.ExtendedA
 	l.mustDial(t, to)
 }
 
-// A signature that fails because the agent has gone away is asked for again,
-// once; one that the agent refuses is not.
+// TestAgentSignsAgain checks that a signature is requested again, once, if the
+// agent's connection has ended, and not if the agent refuses.
 func TestAgentSignsAgain(t *testing.T) {
 	socket, client := startAgent(t)
 	key := sshtest.NewKey(t, "ed25519")
@@ -357,8 +357,9 @@ func TestAgentSignsAgain(t *testing.T) {
 	}
 }
 
-// A server counts each key that it does not know. Logins with many keys go
-// on over new connections, and the key that worked is the first one next time.
+// TestManyKeys checks logins with many keys. A server counts each key that it
+// does not accept. Logins go on over new connections, and the key that worked
+// is tried first next time.
 func TestManyKeys(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxAuthTries 3\n"})
 	socket, client := startAgent(t)
@@ -494,8 +495,8 @@ func TestAnswersNothingButThePassword(t *testing.T) {
 	})
 }
 
-// That a key file is not there is for the inventory to tell; that there is no
-// key in it is for us.
+// TestUnusableKeyFile checks a key file that is missing, about which the
+// inventory warns, and a file without a key, about which this package warns.
 func TestUnusableKeyFile(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, c := range []struct{ name, path, warning string }{
@@ -531,7 +532,8 @@ func TestDefaultKeys(t *testing.T) {
 	say(t, l.mustDial(t, to), "true")
 }
 
-// Keys are read once, and again when they have changed.
+// TestKeysAreReadOnce checks that keys are read once, and again after they have
+// changed.
 func TestKeysAreReadOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	sshtest.WriteKey(t, file, "ed25519")
@@ -570,7 +572,7 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// publicOf reads the public half beside a key file.
+// publicOf reads the public key that belongs to a key file.
 func publicOf(t *testing.T, file string) ssh.PublicKey {
 	t.Helper()
 	k, err := readPublicKey(file + ".pub")

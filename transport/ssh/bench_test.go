@@ -35,12 +35,13 @@ func fleet(t testing.TB, n int) (*sshtest.Fleet, []transport.Dest) {
 	return f, to
 }
 
-// An idle connection owns four goroutines and some tens of kilobytes.
+// TestIdleConnectionIsSmall checks that an idle connection has four goroutines
+// and some tens of kilobytes.
 func TestIdleConnectionIsSmall(t *testing.T) {
 	const n = 100
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 1000\n"})
 	l := newLab(t, nil, s)
-	l.mustDial(t, dest(s)) // what is shared
+	l.mustDial(t, dest(s)) // creates the shared state
 	measure := func() (int, uint64) {
 		runtime.GC()
 		var m runtime.MemStats

@@ -14,52 +14,53 @@ import (
 	"bolt/transport/ssh/config"
 )
 
-// A Caller is on whose behalf connections are opened: what the ssh program of
-// that caller would see. The zero value is a caller without environment,
-// agent, or anybody to ask.
+// A Caller is the user and environment for which connections are opened: the
+// same as for the ssh program of that user. The zero value is a caller without
+// environment, agent or passphrases.
 type Caller struct {
-	// Home is the home directory whose .ssh holds the user's files, and what ~
-	// stands for; "" for the Dialer's own.
+	// Home is the home directory: its .ssh holds the user's files, and ~ stands
+	// for it. "" means the home directory of the Dialer.
 	Home string
-	// Dir is the working directory: of a ProxyCommand, and for relative paths in
-	// ssh_config; "" for this process's.
+	// Dir is the working directory of a ProxyCommand, and the base of relative
+	// paths in ssh_config. "" means the working directory of this process.
 	Dir string
-	// Environ is the environment as "NAME=value": of a ProxyCommand, and for
-	// what ssh_config mentions, and of Kerberos. nil is this process's for a
-	// ProxyCommand, and none for the others.
+	// Environ is the environment as "NAME=value", for a ProxyCommand, variables
+	// in ssh_config, and Kerberos. If it is nil, a ProxyCommand gets the
+	// environment of this process, and the others get none.
 	Environ []string
 
-	// UserConfig and SystemConfig are the ssh_config files, "" for
-	// Home/.ssh/config and /etc/ssh/ssh_config. They are read at the first
-	// destination with LoadConfig set.
+	// UserConfig and SystemConfig are the ssh_config files; "" means
+	// Home/.ssh/config and /etc/ssh/ssh_config. They are read for the first
+	// destination that has LoadConfig set.
 	UserConfig, SystemConfig string
 	// AgentSocket is the path of the agent's socket (the value of
-	// SSH_AUTH_SOCK); "" for none. ssh_config's IdentityAgent wins over it.
+	// SSH_AUTH_SOCK); "" for none. IdentityAgent in ssh_config overrides it.
 	AgentSocket string
 
-	// Passphrase asks somebody for the passphrase of a key file. It is
-	// called for one file at a time, and once for all machines, but again
-	// (maxPassphraseTries in all) when the answer was another one than before
-	// and wrong. The time it takes does not count against ConnectTimeout.
-	// ErrNobody says that there is nobody to ask as yet, and is not
-	// remembered; nil is the same for ever.
+	// Passphrase returns the passphrase of a key file, usually by asking the
+	// user. It is called for one file at a time, and once for all machines. It
+	// is called again (maxPassphraseTries in all) if its answer is wrong and
+	// differs from the previous one. The time for the answer does not count
+	// towards ConnectTimeout. If nobody can be asked at present, it must return
+	// ErrNobody, which is not cached. nil means that nobody can ever be asked.
 	Passphrase func(ctx context.Context, path string) (transport.Secret, error)
 
-	// Warn is told of what is odd but no failure, with the warning's ID; the
-	// same text is told once. It may be called from several goroutines at a
-	// time. nil: it goes to the Dialer's Logger.
+	// Warn receives warnings with their IDs, each text once. It can be called
+	// from several goroutines at a time. nil means that warnings go to the
+	// Dialer's Logger.
 	Warn func(id, text string)
 }
 
-// ErrNobody says that nobody is there to ask for a passphrase. The error of a
-// dial that fails for it names the key file in its Ask.
-var ErrNobody = errors.New("nobody to ask for the passphrase")
+// ErrNobody is the error if no user can be asked for a passphrase. If a dial
+// fails for this reason, the Ask of its error is the path of the key file.
+var ErrNobody = errors.New("no user can be asked for the passphrase")
 
-// A View is a Dialer as one caller sees it: with that caller's settings,
-// agent and passphrases, which it shares with nobody, and with the Dialer's
-// caches and connections to jump hosts. It reads ssh_config and looks at key
-// files once, so it is for one invocation. It is a transport.Router, safe for
-// concurrent use, and needs no Close; its dials end with their contexts.
+// A View is a Dialer for one caller. The caller's settings, agent and
+// passphrases are not shared with other callers. The caches and the connections
+// to jump hosts are the Dialer's. A View reads ssh_config once and looks at key
+// files once, so it must be used for one invocation only. It is a
+// transport.Router and safe for concurrent use. It needs no Close; its dials
+// end with their contexts.
 type View struct {
 	d      *Dialer
 	caller Caller
@@ -71,12 +72,12 @@ type View struct {
 	kerberos func() *krb5.Session // of this caller
 
 	mu     sync.Mutex
-	config map[bool]*config.Files // without and with ssh_config, once it was read
+	config map[bool]*config.Files // without and with ssh_config, after it was read
 	warned map[string]bool        // texts of warnings, and lines of ssh_config in them
-	stamps map[string]string      // of credentials on disk, for route keys
+	stamps map[string]string      // states of credential files, for route keys
 }
 
-// As returns the Dialer as a caller sees it.
+// As returns the View of a caller.
 func (d *Dialer) As(c Caller) *View {
 	c.Home = cmp.Or(c.Home, d.home)
 	c.UserConfig = cmp.Or(c.UserConfig, filepath.Join(c.Home, ".ssh", "config"))
@@ -90,7 +91,7 @@ func (d *Dialer) As(c Caller) *View {
 	})
 	v.environ = sync.OnceValue(func() []byte {
 		if c.Environ == nil {
-			return nil // ours, and that is always the same
+			return nil // the environment of this process, which is always the same
 		}
 		return environDigest(c.Environ)
 	})
@@ -99,8 +100,8 @@ func (d *Dialer) As(c Caller) *View {
 
 // Dial returns an open, authenticated connection, which is a *Conn. Its errors
 // are *transport.Error with the codes CONNECT_ERROR, AUTH_ERROR and
-// HOST_KEY_ERROR. A handshake that a busy server sheds is tried again for up
-// to throttleBudget, with to.ConnectTimeout for each try.
+// HOST_KEY_ERROR. If a busy server refuses a handshake, Dial tries again for up
+// to throttleBudget. to.ConnectTimeout applies to each attempt.
 func (v *View) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	r, err := v.route(ctx, to)
 	if err != nil {
@@ -109,7 +110,8 @@ func (v *View) Dial(ctx context.Context, to transport.Dest) (transport.Conn, err
 	return r.Dial(ctx)
 }
 
-// files returns the caller's ssh_config, or what holds without one.
+// files returns the caller's ssh_config, or the settings without any
+// ssh_config.
 func (v *View) files(withConfig bool) (*config.Files, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,7 +145,8 @@ func (v *View) warnUnused(lines []string) {
 	}
 }
 
-// warn tells Caller.Warn, or the log if there is none, once for each text.
+// warn passes a warning to Caller.Warn, or to the log if Warn is nil, once for
+// each text.
 func (v *View) warn(id, text string) {
 	v.mu.Lock()
 	again := v.warned[text]

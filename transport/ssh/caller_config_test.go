@@ -12,8 +12,9 @@ import (
 	"bolt/transport"
 )
 
-// A changed ssh_config counts for the next View, and one that is the same is
-// not read again. A View stays with what it has read.
+// TestConfigIsReadAgain checks that a changed ssh_config takes effect for the
+// next View, and that an unchanged one is not read again. A View does not
+// change.
 func TestConfigIsReadAgain(t *testing.T) {
 	l := newLab(t, nil)
 	write := func(name, text string) {
@@ -21,7 +22,7 @@ func TestConfigIsReadAgain(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(l.home, ".ssh", name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// Older than the grain of file times, as files are.
+		// Older than the resolution of file times, as real files are.
 		old := time.Now().Add(-time.Hour).Add(time.Duration(len(text)) * time.Second)
 		if err := os.Chtimes(filepath.Join(l.home, ".ssh", name), old, old); err != nil {
 			t.Fatal(err)
@@ -42,7 +43,7 @@ func TestConfigIsReadAgain(t *testing.T) {
 		name   string
 		change func()
 		port   int
-		same   bool // parsed no more than before
+		same   bool // not parsed again
 	}{
 		{"first", func() {}, 1, false},
 		{"unchanged", func() {}, 1, true},
@@ -78,13 +79,13 @@ func TestConfigIsReadAgain(t *testing.T) {
 	}
 }
 
-// What one caller's environment says is not told to another, also if both
-// ask for the same host.
+// TestConfigByEnvironment checks that values from one caller's environment do
+// not reach another caller, even if both ask for the same host.
 func TestConfigByEnvironment(t *testing.T) {
 	l := newLab(t, nil)
 	l.configure(t, "Host web\n IdentityFile /keys/${WHO}\n")
 	if err := os.Chtimes(l.config, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
-		t.Fatal(err) // as old as files are: it is read once
+		t.Fatal(err) // old enough to be read only once
 	}
 	var work sync.WaitGroup
 	for i := range 4 {
@@ -105,9 +106,9 @@ func TestConfigByEnvironment(t *testing.T) {
 	}
 }
 
-// What is not used of an ssh_config is told to each caller, also to one for
-// whom it was not read again.
-func TestCallersAreToldOfConfig(t *testing.T) {
+// TestCallersAreWarnedOfUnusedConfig checks that each caller is warned about
+// unused lines of ssh_config, even if the file is not read again.
+func TestCallersAreWarnedOfUnusedConfig(t *testing.T) {
 	l := newLab(t, nil)
 	l.configure(t, "Port x\nMatch tagged true\n User x\n")
 	if err := os.Chtimes(l.config, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {

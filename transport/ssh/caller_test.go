@@ -22,7 +22,7 @@ import (
 	"bolt/transport/ssh/config"
 )
 
-// as is the lab's Dialer as another caller with the same files sees it.
+// as returns the lab's Dialer for another caller with the same files.
 func (l *lab) as(change func(*Caller)) *View {
 	c := Caller{Home: l.home, SystemConfig: os.DevNull}
 	if change != nil {
@@ -31,7 +31,7 @@ func (l *lab) as(change func(*Caller)) *View {
 	return l.As(c)
 }
 
-// login dials, runs a command and closes; the error is that of the dial.
+// login dials, runs a command and closes. It returns the error of the dial.
 func login(t *testing.T, d transport.Dialer, to transport.Dest) error {
 	t.Helper()
 	c, err := d.Dial(t.Context(), to)
@@ -43,8 +43,8 @@ func login(t *testing.T, d transport.Dialer, to transport.Dest) error {
 	return nil
 }
 
-// agentWith starts an agent that holds one new key, which the server accepts
-// if it is given.
+// agentWith starts an agent with one new key. If s is not nil, the server
+// accepts the key.
 func agentWith(t *testing.T, s *sshtest.Server) (socket string) {
 	t.Helper()
 	socket, client := startAgent(t)
@@ -62,8 +62,8 @@ func agentWith(t *testing.T, s *sshtest.Server) (socket string) {
 	return socket
 }
 
-// Each caller's agent signs for that caller alone, also after another has
-// logged in at the same place.
+// TestCallersHaveTheirOwnAgents checks that each caller's agent signs only for
+// that caller, even after another caller has logged in at the same machine.
 func TestCallersHaveTheirOwnAgents(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	good, bad := agentWith(t, s), agentWith(t, nil)
@@ -97,7 +97,8 @@ func TestCallersHaveTheirOwnAgents(t *testing.T) {
 	}
 }
 
-// The connection to an agent that nobody uses is closed.
+// TestAgentConnectionEnds checks that an unused connection to an agent is
+// closed.
 func TestAgentConnectionEnds(t *testing.T) {
 	socket := agentWith(t, nil)
 	a := newAgents()
@@ -129,8 +130,9 @@ func TestAgentConnectionEnds(t *testing.T) {
 	}
 }
 
-// A key that one caller has unlocked stays locked for all others; and the
-// error names the file whose passphrase is wanted.
+// TestCallersUnlockForThemselves checks that a key that one caller has unlocked
+// stays locked for others, and that the error names the file whose passphrase
+// is missing.
 func TestCallersUnlockForThemselves(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -158,9 +160,9 @@ func TestCallersUnlockForThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, v := range map[string]*View{
-		"nobody to ask":        l.as(nil),
-		"nobody to ask as yet": answering(func() string { return "" }),
-		"wrong answer":         answering(func() string { return "wrong" }),
+		"no user to ask":     l.as(nil),
+		"no user to ask yet": answering(func() string { return "" }),
+		"wrong answer":       answering(func() string { return "wrong" }),
 	} {
 		err := login(t, v, to)
 		e, ok := errors.AsType[*transport.Error](err)
@@ -193,10 +195,10 @@ func TestCallersUnlockForThemselves(t *testing.T) {
 	})
 }
 
-// Only keys that could have helped are asked for, the one that the server has
-// accepted before one that nobody can tell; and to find out costs none of the
-// few tries that the server allows.
-func TestAskForWhatHelps(t *testing.T) {
+// TestAsksOnlyForUsefulPassphrases checks which key files are named for a
+// passphrase: only keys that could have helped, and an accepted key before an
+// unknown one. This must not use up the few attempts that the server allows.
+func TestAsksOnlyForUsefulPassphrases(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxAuthTries 2\n"})
 	dir := t.TempDir()
@@ -244,7 +246,8 @@ func TestAskForWhatHelps(t *testing.T) {
 	}
 }
 
-// A ProxyCommand sees its caller's environment and directory.
+// TestProxyCommandOfCaller checks that a ProxyCommand has its caller's
+// environment and directory.
 func TestProxyCommandOfCaller(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -259,7 +262,8 @@ func TestProxyCommandOfCaller(t *testing.T) {
 	}
 }
 
-// Warnings go to the caller whom they concern, once for each.
+// TestCallersAreWarnedApart checks that each warning goes once to the caller
+// that it concerns.
 func TestCallersAreWarnedApart(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	bad := writeText(t, "no key at all\n")
@@ -284,9 +288,9 @@ func TestCallersAreWarnedApart(t *testing.T) {
 	}
 }
 
-// Callers share the connection to a jump host if they would reach it in the
-// same way, and not otherwise. It ends with its last user, and a dead one is
-// not used again.
+// TestCallersShareJumpHosts checks that callers share the connection to a jump
+// host only if both would reach it in the same way. The connection ends with
+// its last user, and a dead one is not used again.
 func TestCallersShareJumpHosts(t *testing.T) {
 	hop, target := sshtest.Start(t, sshtest.Options{}), sshtest.Start(t, sshtest.Options{})
 	target.Authorize(t, "", publicOf(t, hop.KeyFile))
@@ -342,7 +346,7 @@ func TestCallersShareJumpHosts(t *testing.T) {
 	a = dial(l.as(nil))
 	say(t, a, "true")
 
-	// Nor one whose key is trusted no more.
+	// A connection whose host key is not trusted any more is not used either.
 	l.record(t, fmt.Sprintf("@revoked * %s", ssh.MarshalAuthorizedKey(hop.HostKeys[0])))
 	l.record(t, fmt.Sprintf("@revoked * %s", ssh.MarshalAuthorizedKey(hop.HostKeys[1])))
 	l.expired()
@@ -354,8 +358,9 @@ func TestCallersShareJumpHosts(t *testing.T) {
 	}
 }
 
-// A socket's path may lead to another agent, which has other keys: screen and
-// tmux are given a link that moves with each login.
+// TestAgentMoved checks a socket path that leads to another agent with other
+// keys. Users of screen and tmux have such a link, which changes with each
+// login.
 func TestAgentMoved(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	good, bad := agentWith(t, s), agentWith(t, nil)
@@ -381,7 +386,8 @@ func TestAgentMoved(t *testing.T) {
 	}
 }
 
-// Relative paths in ssh_config are of the caller's directory.
+// TestRelativePaths checks that relative paths in ssh_config start at the
+// caller's directory.
 func TestRelativePaths(t *testing.T) {
 	l := newLab(t, nil)
 	text := "Host *\nIdentityFile id\nCertificateFile cert\nIdentityAgent agent\nUserKnownHostsFile kh ~/kh2\nGlobalKnownHostsFile kh3\nRevokedHostKeys revoked\n"
@@ -419,7 +425,7 @@ func TestRelativePaths(t *testing.T) {
 	}
 }
 
-// What is kept of settings has bounds.
+// TestAlgorithmsAreBounded checks the limit of the cached algorithm sets.
 func TestAlgorithmsAreBounded(t *testing.T) {
 	l := newLab(t, nil)
 	for i := range 3 * maxAlgorithmLists {

@@ -23,21 +23,22 @@ type Conn struct {
 	mux  ssh.Conn
 	wire *wire
 	work crew
-	// ended is closed when the connection has ended, for whatever reason.
+	// ended is closed when the connection has ended, for any reason.
 	ended    chan struct{}
-	onClosed func() // gives the jump host back; nil without one
+	onClosed func() // releases the jump host; nil without one
 	via      *Conn  // the jump host, or nil
-	trust    *trust // why its host key was accepted; nil: any will do
-	peer     string // for people
+	trust    *trust // why the host key was accepted; nil: any key is accepted
+	peer     string // for display
 	keeper   keeper
 
 	forwarding forwarding
 
-	// Requests on channels that wait come to serve and go from it.
+	// Channels that wait for use are added to serve and taken back from it by
+	// these.
 	watching, claiming chan *requests
 
 	places    *places
-	pairing   chan struct{} // holds a word for the pair that is between its sessions
+	pairing   chan struct{} // holds an element while a pair is between its sessions
 	questions questions
 	warm      warm
 	unasked   shell.Unasked
@@ -45,10 +46,10 @@ type Conn struct {
 
 	closing sync.Once
 	mu      sync.Mutex
-	cause   error // why it has ended, or is about to
+	cause   error // why the connection has ended or is about to end
 }
 
-// secured is what a handshake has made.
+// secured is the result of a handshake.
 type secured struct {
 	mux      ssh.Conn
 	channels <-chan ssh.NewChannel
@@ -71,8 +72,9 @@ func newConn(d *Dialer, e *endpoint, s secured) *Conn {
 	return c
 }
 
-// Run runs a command in a session of its own. On a connection that is kept it
-// may be one that was started ahead, where the command cannot tell.
+// Run runs a command in its own session. If the connection is cached, that can
+// be a session or shell that was started in advance; the command cannot see a
+// difference.
 func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, error) {
 	defer c.started()()
 	if c.e.conf.RequestTTY && !cmd.TTY && c.e.to.LoginShell != "powershell" {
@@ -88,7 +90,8 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 	return shell.Run(ctx, p, cmd, c.options())
 }
 
-// started notes that an action begins; it returns what notes its end.
+// started records the begin of an action. It returns a function that records
+// the end.
 func (c *Conn) started() (ended func()) {
 	c.warm.begin()
 	c.expect()
@@ -98,7 +101,8 @@ func (c *Conn) started() (ended func()) {
 	}
 }
 
-// Put copies by the machine's shell and tar; by SFTP if it has no tar.
+// Put copies with the machine's shell and tar, or by SFTP if the machine has no
+// tar.
 func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
 	defer c.started()()
 	err := shell.Put(ctx, c, src, dst, o, c.options())
@@ -108,7 +112,8 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 	return err
 }
 
-// Get copies by the machine's shell and tar; by SFTP if it has no tar.
+// Get copies with the machine's shell and tar, or by SFTP if the machine has no
+// tar.
 func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions) error {
 	defer c.started()()
 	err := shell.Get(ctx, c, src, dst, o, c.options())
@@ -118,8 +123,8 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 	return err
 }
 
-// Archive implements transport.Archiver by the machine's shell and tar; by
-// SFTP if it has no tar.
+// Archive implements transport.Archiver with the machine's shell and tar, or by
+// SFTP if the machine has no tar.
 func (c *Conn) Archive(ctx context.Context, src string, to io.Writer, o transport.FileOptions) error {
 	defer c.started()()
 	err := shell.Archive(ctx, c, src, to, o, c.options())
@@ -129,12 +134,12 @@ func (c *Conn) Archive(ctx context.Context, src string, to io.Writer, o transpor
 	return err
 }
 
-// goesBySFTP reports whether a copy that has failed is to be made by SFTP.
+// goesBySFTP reports whether a failed copy must be repeated by SFTP.
 func (c *Conn) goesBySFTP(err error, o transport.FileOptions) bool {
 	if !errors.Is(err, shell.ErrNoTar) || !c.isLogin(o.RunAs) {
 		return false
 	}
-	c.log.Debug("no tar there, copying by SFTP", "target", c.e.to.Host)
+	c.log.Debug("the machine has no tar, copying by SFTP", "target", c.e.to.Host)
 	return true
 }
 
@@ -142,12 +147,12 @@ func (c *Conn) options() shell.Options {
 	return shell.Options{Host: c.e.to.Host, User: c.e.user, LoginShell: c.e.to.LoginShell, Proof: &c.warm.proof, Unasked: &c.unasked, Logger: c.log}
 }
 
-// isLogin reports whether r asks for nobody but the login user.
+// isLogin reports whether r runs commands as the login user.
 func (c *Conn) isLogin(r transport.RunAs) bool { return r.User == "" || r.User == c.e.user }
 
-// Close ends the connection and all that runs on it, and waits for its own
-// goroutines. Behind a jump host that does not answer they last until that
-// host's connection ends; then Close returns after the disconnect timeout.
+// Close ends the connection and all commands on it, and waits for its own
+// goroutines. Behind a jump host that does not answer, they last until the jump
+// host's connection ends. Then Close returns after the disconnect timeout.
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.warm.stop()
@@ -172,10 +177,11 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// lastWrite fails, now that the wire is down, and so x/crypto refuses all that
-// come after it. It must before it closes the channels that it knows: one that
-// is opened later would have no answer, and never an end. A writer before us
-// that is stuck may keep us waiting, but not for long.
+// lastWrite sends a request, which fails because the wire is down. After the
+// failed write, x/crypto refuses all further writes. This must happen before
+// x/crypto closes its channels: a channel that is opened later would never get
+// an answer or an end. If another writer blocks, lastWrite waits at most
+// endingTakes.
 func (c *Conn) lastWrite() {
 	done := make(chan struct{})
 	go func() {
@@ -190,16 +196,18 @@ func (c *Conn) lastWrite() {
 	}
 }
 
-// errClosed is the cause of our own end.
+// errClosed is the cause if Close ended the connection.
 var errClosed = errors.New("closed by us")
 
-// fail ends the connection for a reason. It waits for a ProxyCommand to end.
+// fail ends the connection with a cause. It waits until a ProxyCommand has
+// ended.
 func (c *Conn) fail(cause error) {
 	c.doom(cause)
 	c.wire.Close()
 }
 
-// doom notes why the connection is about to end; the first reason counts.
+// doom records why the connection is about to end. Only the first cause is
+// kept.
 func (c *Conn) doom(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,8 +226,9 @@ func (c *Conn) isOver() bool {
 	}
 }
 
-// awaitEnd reports whether the connection has ended, or does so now: x/crypto
-// closes the channels first, and ended only when a ProxyCommand is gone.
+// awaitEnd reports whether the connection has ended or ends within endingTakes.
+// x/crypto closes the channels first. ended is closed only when a ProxyCommand
+// has ended.
 func (c *Conn) awaitEnd() bool {
 	if c.wire.down.Load() {
 		return true
@@ -234,12 +243,13 @@ func (c *Conn) awaitEnd() bool {
 	}
 }
 
-// endingTakes is more than x/crypto needs from closing the first channel to
-// closing the stream.
+// endingTakes is longer than x/crypto needs from closing the first channel
+// until it closes the stream.
 const endingTakes = 200 * time.Millisecond
 
-// lostError says that the connection has ended. With doing, something was
-// under way whose outcome nobody knows; else nothing was begun.
+// lostError returns the error for a connection that has ended. If doing is set,
+// an operation was running and its result is unknown. If doing is "", nothing
+// had begun.
 func (c *Conn) lostError(doing string) *transport.Error {
 	c.mu.Lock()
 	cause := c.cause
@@ -260,9 +270,9 @@ func (c *Conn) lostError(doing string) *transport.Error {
 		Msg: fmt.Sprintf("Connection to %s lost while %s: %v: the outcome is unknown", c.e.to.Host, doing, cause)}
 }
 
-// serve answers the server's own requests, and those on channels that wait,
-// until the connection has ended. It is there as long as the connection, so its
-// stack is kept small: what is done now and then is elsewhere.
+// serve answers the requests of the server, also those on channels that wait
+// for use, until the connection has ended. It runs as long as the connection,
+// so its stack is kept small: rare work is done in other functions.
 func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
 	var w watchList
 	for channels != nil || requests != nil {
@@ -313,14 +323,14 @@ func (c *Conn) serve(channels <-chan ssh.NewChannel, requests <-chan *ssh.Reques
 
 func (c *Conn) refuse(r *ssh.Request) { c.answered(r.Reply(false, nil)) }
 
-// answered logs why an answer could not be given.
+// answered logs an error of sending an answer.
 func (c *Conn) answered(err error) {
 	if err != nil {
 		c.log.Debug("answer the server", "target", c.e.to.Host, "err", err)
 	}
 }
 
-// served is the end of serve.
+// served cleans up when serve ends.
 func (c *Conn) served(w *watchList) {
 	defer c.endForwarding()
 	defer close(c.ended)

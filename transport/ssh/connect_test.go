@@ -69,7 +69,7 @@ func TestDialFailures(t *testing.T) {
 		wantText(t, "message", e.Msg, "Failed to connect to 127.0.0.1: ", fmt.Sprintf("127.0.0.1:%d", port), "connection refused")
 	})
 	t.Run("no route", func(t *testing.T) {
-		// An address of the link-local kind has no route without an interface.
+		// A link-local address has no route without an interface.
 		e := l.refused(t, transport.Dest{Host: "fe80::1", Port: 22, ConnectTimeout: 5 * time.Second}, transport.ClassConnect, "CONNECT_ERROR")
 		wantText(t, "message", e.Msg, "Failed to connect to fe80::1: ")
 	})
@@ -116,7 +116,7 @@ func TestDialFailures(t *testing.T) {
 				to.ConnectTimeout = time.Second
 				e := l.refused(t, to, transport.ClassConnect, "CONNECT_ERROR")
 				wantText(t, "message", e.Msg, p.Addr+" closed the connection during the handshake")
-				wantText(t, "hint", e.Hint, "The server's log")
+				wantText(t, "hint", e.Hint, "the server's log")
 			}
 		})
 	}
@@ -126,14 +126,14 @@ func TestDialFailures(t *testing.T) {
 		to.ConnectTimeout = time.Second
 		began := time.Now()
 		e := l.refused(t, to, transport.ClassConnect, "CONNECT_ERROR")
-		wantText(t, "message", e.Msg, "closed the connection before saying anything")
+		wantText(t, "message", e.Msg, "closed the connection before it sent anything")
 		if took := time.Since(began); p.Connections() < 2 || took > 5*time.Second {
 			t.Errorf("%d tries in %v, want some in about 1s", p.Connections(), took)
 		}
 	})
 }
 
-// RFC 4253 4.2 lets a server send lines before its version.
+// TestBannerNoise checks the lines that RFC 4253 4.2 allows before the version.
 func TestBannerNoise(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	p := sshtest.Chatter(t, "Welcome to the gateway.\r\nAll is logged.\r\n", s.Addr)

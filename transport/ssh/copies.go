@@ -12,17 +12,17 @@ import (
 	"bolt/transport/ssh/sftp"
 )
 
-// Copies by SFTP, for machines without tar. They behave as those by the
-// shell: a file arrives under another name and is then moved.
+// Copies by SFTP are for machines without tar. They behave like the copies with
+// the shell: a file is written under another name and then renamed.
 
-// withSFTP runs f with an SFTP client. When ctx ends, the session does, and
-// with it what f does.
+// withSFTP runs f with an SFTP client. When ctx ends, the session ends, and so
+// does f.
 func (c *Conn) withSFTP(ctx context.Context, f func(*sftp.Copier) error) error {
 	s, err := c.start(ctx, "subsystem", ssh.Marshal(&struct{ Name string }{"sftp"}), false)
 	if err != nil {
 		if transport.ClassOf(err) == transport.ClassUnsupported {
 			return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err,
-				Msg: fmt.Sprintf("Could not copy to or from %s: it has neither tar nor SFTP", c.e.to.Host), Hint: "Install tar there."}
+				Msg: fmt.Sprintf("Could not copy to or from %s: it has neither tar nor SFTP", c.e.to.Host), Hint: "Install tar on the machine."}
 		}
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *Conn) getBySFTP(ctx context.Context, src, dst string, limits transport.
 	return archive.Receive(src, c.e.to.Host, dst, limits, func(to io.Writer) error { return c.archiveBySFTP(ctx, src, to) })
 }
 
-// archiveBySFTP makes the archive of transport.Archiver on this side.
+// archiveBySFTP packs the archive of transport.Archiver on this side.
 func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) error {
 	_, base, err := archive.Source(src)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Conn) archiveBySFTP(ctx context.Context, src string, to io.Writer) erro
 	return err
 }
 
-// sinkWriter remembers that it was the writer that failed.
+// sinkWriter records the error of its writer.
 type sinkWriter struct {
 	w   io.Writer
 	err error

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// A crew is the goroutines that somebody owns: none is started after finish
-// was called, and finish waits for the rest.
+// A crew is the goroutines of one owner. After finish was called, no new
+// goroutine starts. finish waits for the running ones.
 type crew struct {
-	// panicked, if not nil, is called with the value of a goroutine's panic, so that
+	// panicked, if not nil, is called with the value of a goroutine's panic. So
 	// a bug ends one connection and not the process.
 	panicked func(p any)
 
@@ -19,7 +19,7 @@ type crew struct {
 	wg   sync.WaitGroup
 }
 
-// start runs f in a goroutine, or returns false after finish.
+// start runs f in a goroutine. After finish, it returns false and does nothing.
 func (c *crew) start(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,7 +33,8 @@ func (c *crew) start(f func()) bool {
 	return true
 }
 
-// run is start in the caller's own goroutine; after finish it does nothing.
+// run is like start, but runs f in the caller's goroutine. After finish, it
+// does nothing.
 func (c *crew) run(f func()) {
 	c.mu.Lock()
 	if c.over {
@@ -47,7 +48,7 @@ func (c *crew) run(f func()) {
 	f()
 }
 
-// caught is deferred to recover from a panic.
+// caught recovers from a panic. It must be deferred.
 func (c *crew) caught() {
 	if c.panicked == nil {
 		return
@@ -63,14 +64,14 @@ func panicError(log *slog.Logger, host string, p any) error {
 	return fmt.Errorf("internal error: %v", p)
 }
 
-// stop lets no more goroutines start.
+// stop prevents the start of further goroutines.
 func (c *crew) stop() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
 }
 
-// finish stops and waits.
+// finish calls stop and waits for the goroutines.
 func (c *crew) finish() {
 	c.stop()
 	c.wg.Wait()

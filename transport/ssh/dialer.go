@@ -1,24 +1,27 @@
-// Package ssh reaches machines over SSH: it implements transport.Dialer and
+// Package ssh connects to machines over SSH. It implements transport.Dialer and
 // transport.Conn with golang.org/x/crypto/ssh.
 //
-// A Dialer serves any number of callers, each with a home directory,
-// environment, agent and passphrases of its own (Caller, View). It reads
-// ssh_config, known_hosts and key files once for all of them, and again when
-// they have changed; it limits how many handshakes one server sees at a time,
-// retries those that a busy server sheds, and shares the connections to jump
-// hosts. A Conn runs each command in a session of its own, stays below the
-// server's MaxSessions, opens one session ahead so that a command on an open
-// connection costs one round trip, starts shells ahead on a connection that is
-// kept so that a script costs one, too, and asks for a sign of life when nothing
-// has come for a while. It can be kept: its Route names it, and Check tells
-// whether it may still be used.
+// A Dialer serves any number of callers. Each caller has its own home
+// directory, environment, agent and passphrases (Caller, View). The Dialer
+// reads ssh_config, known_hosts and key files once for all callers, and again
+// after they have changed. It limits the number of simultaneous handshakes with
+// one server, repeats handshakes that a busy server refuses, and shares the
+// connections to jump hosts.
 //
-// A Conn owns four goroutines and its socket, three or four goroutines more
-// for each running session, and ends with Close. A Dialer owns the
-// connections to agents and to jump hosts; Dialer.Close ends them.
+// A Conn runs each command in its own session and stays below the server's
+// MaxSessions. It opens one session in advance, so that a command on an open
+// connection costs one round trip. On a cached connection, it also starts
+// shells in advance, so that a script costs one round trip, too. If nothing has
+// arrived for a while, it sends a keepalive. A Route names the connection for a
+// cache, and Check reports whether it can still be used.
 //
-// transport/ssh/config reads ssh_config, transport/ssh/knownhosts judges host keys,
-// transport/ssh/sftp copies files where there is no tar.
+// A Conn owns four goroutines and its socket, and three or four more goroutines
+// for each running session. Close ends them. A Dialer owns the connections to
+// agents and to jump hosts; Dialer.Close ends them.
+//
+// Package transport/ssh/config parses ssh_config. Package
+// transport/ssh/knownhosts checks host keys. Package transport/ssh/sftp copies
+// files if the machine has no tar.
 //
 // Specifications: RFC 4251 to 4254, 4256, 4462, 8308, 8332; OpenSSH's
 // sshd_config(5) and PROTOCOL.
@@ -39,49 +42,50 @@ import (
 	"bolt/transport/ssh/sftp"
 )
 
-// Options are the settings of a Dialer that hold for all machines. The zero
-// value is useful.
+// Options are the settings of a Dialer for all machines. The zero value can be
+// used.
 type Options struct {
-	// Caller is on whose behalf Dialer.Dial acts, and the default home
-	// directory of other callers; an empty Home is the password file's.
+	// Caller is the caller of Dialer.Dial. Its home directory is the default
+	// for other callers. An empty Home means the one in the password file.
 	Caller
 
-	// MaxSessions is how many sessions a connection has open at a time until
-	// the server teaches it a lower number; 0 for the default.
+	// MaxSessions is the maximum number of open sessions on a connection, until
+	// the server shows that it allows fewer. 0 means the default.
 	MaxSessions int
 
-	// Keep is for connections that are kept: a new spare session is opened
-	// whenever one has been used, and shells are started ahead. Otherwise
-	// only the first command gets a spare session.
+	// Keep is set for connections that are cached. Then a new spare session is
+	// opened whenever one has been used, and shells are started in advance.
+	// Without Keep, only the first command gets a spare session.
 	Keep bool
 
-	eager bool // tests want ready shells on short links
+	eager bool // for tests: start shells in advance on fast links, too
 
 	Logger *slog.Logger // nil discards
 }
 
 const (
-	// defaultMaxSessions stays below OpenSSH's MaxSessions of 10: a session's
-	// place is only free again when the server has reaped its process.
+	// defaultMaxSessions is below OpenSSH's default MaxSessions of 10, because
+	// the server frees a session only when it has reaped the session's process.
 	defaultMaxSessions = 8
 
-	// defaultKeepalive is how long a connection may be silent before the peer
-	// is asked for a sign of life, and defaultKeepaliveMisses how many of these
-	// questions in a row may stay unanswered.
+	// defaultKeepalive is the time without any data from the peer after which a
+	// keepalive is sent. defaultKeepaliveMisses is the number of keepalives in
+	// a row that may stay unanswered.
 	defaultKeepalive       = 15 * time.Second
 	defaultKeepaliveMisses = 3
 
-	// defaultDisconnectTimeout bounds a polite Close.
+	// defaultDisconnectTimeout limits the time of an orderly Close.
 	defaultDisconnectTimeout = 5 * time.Second
 )
 
 // A Dialer is a transport.Dialer for the protocol "ssh". It serves any number
-// of callers, each through a View; Dial is the default caller's.
+// of callers, each through a View. Its own Dial method serves the default
+// caller.
 type Dialer struct {
 	o       Options
 	log     *slog.Logger
-	home    string // the default
-	own     *View  // of the default caller
+	home    string // home directory of the default caller
+	own     *View  // View of the default caller
 	configs *config.Cache
 	files   *keyFiles
 	agent   *agents
@@ -93,11 +97,11 @@ type Dialer struct {
 	listings *sftp.Budget
 
 	made   time.Time
-	viewed atomic.Int64 // how long after made the latest caller came
+	viewed atomic.Int64 // time from made to the creation of the latest View
 
-	work crew // dials of jump hosts, handshakes
+	work crew // dials of jump hosts, and handshakes
 
-	login func() (string, error) // our own user name, looked up once
+	login func() (string, error) // login name of this process's user, looked up once
 
 	mu         sync.Mutex
 	closed     bool
@@ -142,20 +146,20 @@ func NewDialer(o Options) (*Dialer, error) {
 	return d, nil
 }
 
-// Dial is View.Dial for the default caller.
+// Dial calls View.Dial for the default caller.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	return d.own.Dial(ctx, to)
 }
 
-// Route is View.Route for the default caller.
+// Route calls View.Route for the default caller.
 func (d *Dialer) Route(ctx context.Context, to transport.Dest) (transport.Route, error) {
 	return d.own.Route(ctx, to)
 }
 
-// Close ends the connections to jump hosts and to the agent, and waits for
-// what the Dialer still does, so end the contexts of running Dials first.
-// Connections that Dial has returned stay open, unless they go through a jump
-// host.
+// Close ends the connections to jump hosts and to agents, and waits for the
+// running work of the Dialer. So the caller must end the contexts of running
+// Dials first. Connections that Dial has returned stay open unless they go
+// through a jump host.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
 	d.closed = true

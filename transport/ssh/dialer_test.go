@@ -12,8 +12,9 @@ import (
 	"bolt/transport"
 )
 
-// A warning takes one way: to Options.Warn if it is set, else to the log.
-func TestWarningsTakeOneWay(t *testing.T) {
+// TestWarningsGoToWarnOrLog checks that a warning goes to Options.Warn if it is
+// set, and else to the log.
+func TestWarningsGoToWarnOrLog(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	bad := writeText(t, "no key at all\n")
 	for _, c := range []struct {
@@ -49,7 +50,8 @@ func TestWarningsTakeOneWay(t *testing.T) {
 	}
 }
 
-// Records name the machine as those of other packages do.
+// TestLogNamesTheTarget checks that log records name the machine with the same
+// key as in other packages.
 func TestLogNamesTheTarget(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	var log bytes.Buffer
@@ -66,7 +68,8 @@ func TestLogNamesTheTarget(t *testing.T) {
 	wantText(t, "log", log.String(), "host key recorded", "ssh config line is not used")
 }
 
-// A server with which we have no algorithm in common: the error names its own.
+// TestNoCommonAlgorithm checks that the error names the server's algorithms if
+// there is no common one.
 func TestNoCommonAlgorithm(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{Config: "Ciphers aes256-ctr,aes192-ctr\n"})
 	l := newLab(t, nil, s)
@@ -77,8 +80,8 @@ func TestNoCommonAlgorithm(t *testing.T) {
 	wantText(t, "hint", e.Hint, "encryption-algorithms")
 }
 
-// The lists of algorithms are worked out once for all machines with the same
-// settings.
+// TestAlgorithmsAreChosenOnce checks that algorithms are computed once for all
+// machines with the same settings.
 func TestAlgorithmsAreChosenOnce(t *testing.T) {
 	l := newLab(t, nil)
 	at := func(change func(*transport.Dest)) *endpoint {
@@ -106,7 +109,7 @@ func TestAlgorithmsAreChosenOnce(t *testing.T) {
 	}
 }
 
-// The address that a connection comes from, and its family.
+// TestSourceAddress checks the source address of a connection, and its family.
 func TestSourceAddress(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, c := range []struct {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Channels that are asked for while the connection ends are refused: x/crypto
-// forgets one that comes after it has closed all others, and would wait for the
-// answer for ever.
+// TestOpenAsConnectionEnds checks that channels are refused while the
+// connection ends. x/crypto forgets a channel that is opened after it has
+// closed all others, and would wait for its answer forever.
 func TestOpenAsConnectionEnds(t *testing.T) {
 	t.Parallel()
 	far := make(chan net.Conn, 1)
@@ -137,7 +137,7 @@ func TestProtocolBreachEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A stuckMux does not end, and answers no request to open a channel.
+// A stuckMux does not end, and does not answer requests to open a channel.
 type stuckMux struct {
 	ssh.Conn
 	ended chan struct{}

@@ -18,32 +18,32 @@ import (
 	"bolt/transport/ssh/pattern"
 )
 
-// An endpoint is a destination with everything decided: what the Dest leaves
-// open comes from ssh_config, then from the defaults.
+// An endpoint is a destination with all its settings decided. Settings that the
+// Dest leaves open come from ssh_config, or else from the defaults.
 type endpoint struct {
 	to   transport.Dest
-	conf *config.Host // shared, not to be changed
+	conf *config.Host // shared; must not be changed
 
 	host, user string
 	port       int
-	hostport   string // the name in known_hosts
+	hostport   string // the name that is looked up in known_hosts
 
 	timeout, disconnect, keepalive time.Duration
 	keepaliveMisses                int
 
 	algorithms algorithmSet
-	lists      algorithmLists  // what decided over algorithms
-	jump       *transport.Dest // the machine to go through, or nil
+	lists      algorithmLists  // the settings that decided algorithms
+	jump       *transport.Dest // the jump host, or nil
 	command    string          // ProxyCommand, or ""
 
 	env []string // NAME=value, for every session
 
-	gssapi, delegate bool // a Kerberos ticket is tried, and handed on
+	gssapi, delegate bool // try a Kerberos ticket, and forward it
 
-	agent string // the socket of the agent that is forwarded; "" for none
+	agent string // socket of the agent to forward; "" for none
 }
 
-// resolve makes the endpoint of a destination.
+// resolve returns the endpoint of a destination.
 func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error) {
 	fail := func(err error) (*endpoint, error) {
 		return nil, connectError(transport.ClassConnect, to.Host, err, "")
@@ -57,7 +57,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	}
 	conf, err := files.Find(ctx, config.Query{Alias: to.Host, User: to.User, Port: to.Port, Env: v.local.Env, Execs: v.execs, ExecLimit: to.ConnectTimeout})
 	var unused []string
-	if v != v.d.own { // that caller reads the log, where these lines are as well
+	if v != v.d.own { // the default caller's log has these lines already
 		unused = files.Unreadable()
 		if err == nil {
 			unused = append(unused, conf.Unused...)
@@ -81,8 +81,9 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	e.hostport = cmp.Or(conf.HostKeyAlias, net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 	e.timeout = cmp.Or(to.ConnectTimeout, conf.ConnectTimeout)
 	e.disconnect = cmp.Or(to.DisconnectTimeout, defaultDisconnectTimeout)
-	// Differs from OpenSSH: ServerAliveInterval 0 does not switch the questions
-	// off but means the default. Nobody sits at a run to see that it hangs.
+	// This differs from OpenSSH: a ServerAliveInterval of 0 does not switch
+	// keepalives off but means the default. Nobody may be watching a run that
+	// hangs.
 	e.keepalive = cmp.Or(to.Keepalive, conf.ServerAliveInterval, defaultKeepalive)
 	if e.keepalive < 0 {
 		e.keepalive = defaultKeepalive
@@ -139,7 +140,7 @@ func sentEnv(environ []string, conf *config.Host) []string {
 	if len(conf.SendEnv) == 0 {
 		return list
 	}
-	for _, kv := range slices.Backward(environ) { // the last one counts, as in exec.Cmd
+	for _, kv := range slices.Backward(environ) { // the last one takes effect, as in exec.Cmd
 		name, _, _ := strings.Cut(kv, "=")
 		if !named[name] && slices.ContainsFunc(conf.SendEnv, func(p string) bool { return pattern.Match(p, name) }) {
 			named[name] = true
@@ -150,7 +151,7 @@ func sentEnv(environ []string, conf *config.Host) []string {
 	return list
 }
 
-// loginName is our own name.
+// loginName returns the name of the user that runs this process.
 func loginName() (string, error) {
 	u, err := user.Current()
 	if err != nil {
@@ -159,10 +160,10 @@ func loginName() (string, error) {
 	return u.Username, nil
 }
 
-// patience is how long a peer can be silent as a command begins: the connect timeout,
-// or one keepalive interval (at most the default interval) if that is longer, because
-// other callers of the connection may have a longer connect timeout. 0 means no limit
-// (ServerAliveCountMax 0).
+// patience is the time for which a peer can be silent after a command begins.
+// It is the connect timeout, or one keepalive interval (at most the default
+// interval) if that is longer: other callers of the connection may have a
+// longer connect timeout. 0 means no limit (ServerAliveCountMax 0).
 func (e *endpoint) patience() time.Duration {
 	if e.timeout <= 0 || e.keepaliveMisses < 0 {
 		return 0
@@ -170,7 +171,8 @@ func (e *endpoint) patience() time.Duration {
 	return max(e.timeout, min(e.keepalive, defaultKeepalive))
 }
 
-// kept is what an open connection needs to know of it: no secrets.
+// kept returns a copy for an open connection, without secrets and settings that
+// only dialing needs.
 func (e *endpoint) kept() *endpoint {
 	k := *e
 	k.to.Password, k.to.KeyData = transport.Secret{}, transport.Secret{}
@@ -179,14 +181,14 @@ func (e *endpoint) kept() *endpoint {
 	return &k
 }
 
-// address is what the TCP connection goes to.
+// address returns the address for the TCP connection.
 func (e *endpoint) address() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }
 
-// identity names the endpoint for the search of loops.
+// identity returns a name of the endpoint, for the detection of loops.
 func (e *endpoint) identity() string { return e.user + "@" + e.address() }
 
-// throughJump says of a jump host's error for which machine it matters. The
-// class and code stay.
+// throughJump adds the destination to the message of a jump host's error. Class
+// and code stay the same.
 func (e *endpoint) throughJump(err error) error {
 	out := *asError(err, e.to.Host)
 	out.Msg = fmt.Sprintf("Failed to connect to %s through the jump host %s: %s", e.to.Host, e.jump.Host, out.Msg)
@@ -194,14 +196,14 @@ func (e *endpoint) throughJump(err error) error {
 	return &out
 }
 
-// jumpDest is the destination of the last hop of a list as in ssh -J. It is
-// to be reached through those before it; the first of them by its own
-// settings in ssh_config.
+// jumpDest returns the destination of the last hop in a list as in ssh -J. That
+// hop is reached through the hops before it. The first hop is reached by its
+// own settings in ssh_config.
 //
-// A hop gets the target's key, never its password, nor its ticket to keep, nor the
-// agent. Its host key is checked as
-// ssh_config says, as "ssh -J" does: to trust any key of the target, which may
-// be why there is a hop, is not to trust any key of the hop.
+// A hop gets the target's key, but never its password or the agent, and the
+// ticket is not forwarded to it. The hop's host key is checked by ssh_config,
+// as in "ssh -J". A user who accepts any key of a target behind a hop does not
+// thereby accept any key of the hop.
 func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	list = strings.TrimSpace(list)
 	before, last := "", list
@@ -221,14 +223,14 @@ func jumpDest(to transport.Dest, list string) (*transport.Dest, error) {
 	return &hop, nil
 }
 
-// parseHop reads [user@]host[:port] or ssh://[user@]host[:port]; an IPv6
-// address with a port stands in brackets (ssh_config(5), ProxyJump).
+// parseHop parses [user@]host[:port] or ssh://[user@]host[:port]. An IPv6
+// address with a port must be in brackets (ssh_config(5), ProxyJump).
 func parseHop(s string) (login, host string, port int, err error) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "ssh://") {
 		u, err := url.Parse(s)
 		if err != nil {
-			return "", "", 0, fmt.Errorf("hop is no ssh URI: %w", err)
+			return "", "", 0, fmt.Errorf("hop is not an ssh URI: %w", err)
 		}
 		if u.User != nil {
 			login = u.User.Username()
@@ -241,14 +243,14 @@ func parseHop(s string) (login, host string, port int, err error) {
 	if h, p, splitErr := net.SplitHostPort(s); splitErr == nil {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil || n == 0 {
-			return "", "", 0, fmt.Errorf("%q is no port number", p)
+			return "", "", 0, fmt.Errorf("%q is not a port number", p)
 		}
 		host, port = h, int(n)
 	} else if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
 		host = s[1 : len(s)-1]
 	}
 	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t[]@/") {
-		return "", "", 0, fmt.Errorf("%q is no host name", host)
+		return "", "", 0, fmt.Errorf("%q is not a host name", host)
 	}
 	return login, host, port, nil
 }

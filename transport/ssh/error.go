@@ -18,17 +18,18 @@ import (
 	"bolt/transport"
 )
 
-// The issue codes that Puppet Bolt prints.
+// The error codes that Puppet Bolt uses.
 const (
 	codeConnect = "CONNECT_ERROR"
 	codeAuth    = "AUTH_ERROR"
 	codeHostKey = "HOST_KEY_ERROR"
 )
 
-// errConnectTimeout is the cause of an attempt's context when its time is up.
+// errConnectTimeout is the cause of the context of an attempt whose time is
+// over.
 var errConnectTimeout = errors.New("connect timeout")
 
-// caused is a cause in our own words, with the error that it speaks of.
+// caused is an error with its own text and an underlying error.
 type caused struct {
 	text string
 	err  error
@@ -37,13 +38,15 @@ type caused struct {
 func (c caused) Error() string { return c.text }
 func (c caused) Unwrap() error { return c.err }
 
-// connectError is a failure on the way to an authenticated connection.
+// connectError returns the error for a failure before the connection is
+// authenticated.
 func connectError(class transport.Class, host string, err error, hint string) *transport.Error {
 	return &transport.Error{Class: class, Code: codeConnect, Err: err, Hint: hint,
 		Msg: fmt.Sprintf("Failed to connect to %s: %v", host, err)}
 }
 
-// asError is err if it is a *transport.Error, else one of ClassConnect.
+// asError returns err if it is a *transport.Error, and else an error of
+// ClassConnect.
 func asError(err error, host string) *transport.Error {
 	if e, ok := errors.AsType[*transport.Error](err); ok {
 		return e
@@ -51,7 +54,8 @@ func asError(err error, host string) *transport.Error {
 	return connectError(transport.ClassConnect, host, err, "")
 }
 
-// endedError says why an attempt's context ended: its own time or the caller.
+// endedError returns the error for a context that has ended: by the connect
+// timeout, a deadline or the caller.
 func (e *endpoint) endedError(ctx context.Context, doing string) *transport.Error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errConnectTimeout):
@@ -65,7 +69,7 @@ func (e *endpoint) endedError(ctx context.Context, doing string) *transport.Erro
 	}
 }
 
-// reachError classifies what a TCP dial says.
+// reachError classifies the error of a TCP dial.
 func (e *endpoint) reachError(err error) *transport.Error {
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
@@ -91,24 +95,25 @@ func (e *endpoint) reachError(err error) *transport.Error {
 	hint := ""
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		hint = fmt.Sprintf("Nothing listens on port %d there; check the port and that the SSH server runs.", e.port)
+		hint = fmt.Sprintf("Nothing listens on port %d of the machine; check the port and that the SSH server runs.", e.port)
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		hint = "There is no route to it; check the network, or go through a jump host (proxyjump)."
+		hint = "There is no route to the machine; check the network, or use a jump host (proxyjump)."
 	}
 	return connectError(transport.ClassConnect, e.to.Host, err, hint)
 }
 
-// limitError is a failure to open one file or socket more.
+// limitError returns the error if this process cannot open a further file or
+// socket.
 func limitError(host string, err error) *transport.Error {
 	errno := syscall.EMFILE
 	if errors.Is(err, syscall.ENFILE) {
 		errno = syscall.ENFILE
 	}
 	return connectError(transport.ClassConnect, host, errno,
-		"This process has as many files and connections open as it may: raise its limit (ulimit -n), or hold and open fewer at a time (max-connections, concurrency).")
+		"This process has reached its limit of open files and connections: raise the limit (ulimit -n), or lower max-connections or the concurrency.")
 }
 
-// rootCause takes the name of the system call off an error.
+// rootCause removes the name of the system call from an error.
 func rootCause(err error) error {
 	if s, ok := errors.AsType[*os.SyscallError](err); ok {
 		return s.Err
@@ -116,14 +121,14 @@ func rootCause(err error) error {
 	return err
 }
 
-// hungUp reports whether err is the end of a connection by the peer.
+// hungUp reports whether err means that the peer closed the connection.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// disconnected returns the text of the peer's SSH_MSG_DISCONNECT in err, or
-// "". x/crypto has no exported type for it.
+// disconnected returns the text of the peer's SSH_MSG_DISCONNECT in err, or "".
+// x/crypto does not export a type for it.
 func disconnected(err error) string {
 	if err == nil {
 		return ""
@@ -135,7 +140,7 @@ func disconnected(err error) string {
 	return safetext.Message(text)
 }
 
-// handshakeError classifies what a handshake on an open connection says.
+// handshakeError classifies the error of a handshake on an open connection.
 func (e *endpoint) handshakeError(err error, w *wire) *transport.Error {
 	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t
@@ -146,27 +151,28 @@ func (e *endpoint) handshakeError(err error, w *wire) *transport.Error {
 	case noCommon:
 		return connectError(transport.ClassProtocol, e.to.Host,
 			caused{fmt.Sprintf("no common algorithm for %s; the server offers: %s", differ.What, safetext.Messages(differ.RequestedAlgorithms)), err},
-			"To speak with an old server, name one of the algorithms that it offers in encryption-algorithms, kex-algorithms, mac-algorithms or host-key-algorithms.")
+			"To connect to an old server, add one of the algorithms that it offers to encryption-algorithms, kex-algorithms, mac-algorithms or host-key-algorithms.")
 	case !w.greeted() && said != "":
-		return connectError(transport.ClassProtocol, e.to.Host, caused{fmt.Sprintf("no SSH server at %s; it said: %q", e.address(), said), err},
-			"Check the port: what answers there does not speak SSH.")
+		return connectError(transport.ClassProtocol, e.to.Host, caused{fmt.Sprintf("no SSH server at %s; it sent: %q", e.address(), said), err},
+			"Check the port: the server on it does not use the SSH protocol.")
 	case !w.greeted() && hungUp(err):
-		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " closed the connection before saying anything", err},
-			"Is it an SSH server, does it accept this address (MaxStartups, a firewall, hosts.deny), is a balancer without a backend in between?")
+		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " closed the connection before it sent anything", err},
+			"Check that it is an SSH server, that it accepts this address (MaxStartups, firewall, hosts.deny), and that a load balancer in between has a backend.")
 	case hungUp(err):
 		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " closed the connection during the handshake", err},
-			"The server's log says why.")
+			"The reason is in the server's log.")
 	case disconnected(err) != "":
 		return connectError(transport.ClassConnect, e.to.Host, caused{e.address() + " ended the connection: " + disconnected(err), err}, "")
 	}
 	return connectError(transport.ClassProtocol, e.to.Host, caused{text, err}, "")
 }
 
-// shedError is what remains when a busy server has turned us away for too long.
+// shedError returns the error if a busy server has refused connections for too
+// long.
 func (e *endpoint) shedError(cause *transport.Error, tries int, after time.Duration, penalised bool) *transport.Error {
 	hint := "The server has too many logins at once; raise MaxStartups in its sshd_config or lower the concurrency."
 	if penalised {
-		hint = "The server punishes this address for earlier failed logins (PerSourcePenalties in its sshd_config); wait, and make the logins succeed."
+		hint = "The server refuses this address for some time after failed logins (PerSourcePenalties in its sshd_config); wait, and correct the login."
 	}
 	err := fmt.Errorf("%s shed the connection %d times in %s", e.address(), tries, after.Round(time.Second))
 	out := connectError(transport.ClassThrottled, e.to.Host, err, hint)

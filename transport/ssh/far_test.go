@@ -16,12 +16,12 @@ import (
 	"bolt/transport"
 )
 
-// nasty is what nobody wants to see on a terminal: a title, a colour, a
-// reversed line, a carriage return, bytes that are no text; and much of it.
+// nasty is text that must not reach a terminal: a title, a colour, reversed
+// text, a carriage return, and bytes that are not text. It is also very long.
 var nasty = "\x1b]0;owned\x07\x1b[31mred\u202eder\r\x9b\xff" + strings.Repeat("long ", 4000)
 
-// clean fails for text that a terminal would take for commands, or that is
-// far longer than a message.
+// clean fails if text holds control characters for a terminal or is far longer
+// than a message.
 func clean(t *testing.T, what, text string) {
 	t.Helper()
 	if len(text) > 8<<10 {
@@ -35,8 +35,9 @@ func clean(t *testing.T, what, text string) {
 	}
 }
 
-// What the other side says is made harmless before it is part of an error.
-func TestFarText(t *testing.T) {
+// TestRemoteTextIsSanitized checks that text from the peer is sanitized before
+// it is part of an error.
+func TestRemoteTextIsSanitized(t *testing.T) {
 	fails := func(t *testing.T, l *lab, to transport.Dest) {
 		t.Helper()
 		c, err := l.Dial(t.Context(), to)

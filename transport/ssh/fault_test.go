@@ -16,8 +16,8 @@ import (
 	"bolt/transport/transporttest"
 )
 
-// Whatever ends the connection while a task's files come, or while it runs,
-// nothing is left on the machine: no file, and no process.
+// TestLostWithFiles checks that no file and no process stays on the machine,
+// wherever the connection ends while a task's files are sent or the task runs.
 func TestLostWithFiles(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -72,7 +72,7 @@ func lostWithFiles(t *testing.T, s *sshtest.Server, as transport.RunAs, kept boo
 			break
 		}
 	}
-	if sent > 10<<20 { // it is all there
+	if sent > 10<<20 { // everything was sent
 		for end := time.Now().Add(10 * time.Second); !processWith(t, dir, "/x") && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
@@ -92,8 +92,8 @@ func lostWithFiles(t *testing.T, s *sshtest.Server, as transport.RunAs, kept boo
 	}
 }
 
-// processWith reports whether a process has a path in its command line that
-// begins with dir and ends with what follows.
+// processWith reports whether a process's command line has a path that begins
+// with dir and ends with end.
 func processWith(t *testing.T, dir, end string) bool {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -101,7 +101,7 @@ func processWith(t *testing.T, dir, end string) bool {
 		t.Fatalf("no processes: %v", err)
 	}
 	for _, f := range all {
-		line, _ := os.ReadFile(f) // it may have gone
+		line, _ := os.ReadFile(f) // the process may have ended
 		for _, word := range strings.Split(string(line), "\x00") {
 			if strings.HasPrefix(word, dir) && strings.HasSuffix(word, end) {
 				return true

@@ -15,20 +15,23 @@ import (
 	"bolt/transport"
 )
 
-// Agent forwarding (OpenSSH's PROTOCOL; PROTOCOL.agent has the messages). A
-// connection forwards the agent for all of its commands or for none: it is
-// part of its route's key. The server can open channels to the agent only while
-// a command runs, and the channels end with the last command. They let through
-// what a command needs to log in or to sign: the list of keys, and signatures.
+// Agent forwarding is specified in OpenSSH's PROTOCOL, its messages in
+// PROTOCOL.agent. A connection forwards the agent for all of its commands or
+// for none: it is part of its route's key. The server can open channels to the
+// agent only while a command runs, and the channels end with the last command.
+// They pass only the messages that a command needs to log in or to sign: the
+// list of keys, and signatures.
 
 const (
-	// maxForwarded is how many channels to the agent a connection can have.
+	// maxForwarded is the maximum number of channels to the agent on a
+	// connection.
 	maxForwarded = 32
 	// maxAgentMessage is OpenSSH's limit for a message of an agent.
 	maxAgentMessage = 256 << 10
 )
 
-// The messages of PROTOCOL.agent that bolt lets through, and the answer to others.
+// The messages of PROTOCOL.agent that bolt passes, and the answer to all
+// others.
 const (
 	agentListKeys = 11
 	agentSign     = 13
@@ -36,10 +39,11 @@ const (
 
 var agentFailure = []byte{0, 0, 0, 1, 5}
 
-// errNoAgent is why an agent cannot be forwarded.
+// errNoAgent is the error if no agent can be forwarded.
 var errNoAgent = errors.New("forward-agent is set, but there is no ssh-agent: SSH_AUTH_SOCK is not set, or IdentityAgent is none")
 
-// noAgentError is the error of a connection whose agent cannot be forwarded.
+// noAgentError returns the error for a connection whose agent cannot be
+// forwarded.
 func noAgentError(host string, err error) *transport.Error {
 	return connectError(transport.ClassUnsupported, host, err, "Start ssh-agent and add a key with ssh-add, or remove the setting forward-agent.")
 }
@@ -60,10 +64,10 @@ func (v *View) reachAgent(ctx context.Context, e *endpoint) error {
 	return noAgentError(e.to.Host, fmt.Errorf("forward-agent is set, but the ssh-agent does not answer: %w", err))
 }
 
-// forwarding is a connection's agent forwarding.
+// forwarding is the state of a connection's agent forwarding.
 type forwarding struct {
 	asking  sync.Mutex // held while the server is asked for the first time
-	granted bool       // under asking, like refused
+	granted bool       // guarded by asking, like refused
 	refused bool
 
 	mu   sync.Mutex
@@ -76,9 +80,9 @@ type forwarded struct {
 	ch    ssh.Channel
 }
 
-// askForwarding asks the server to forward the agent to a session. The first answer
-// decides for the connection, because sshd refuses further requests, and gives the agent
-// to later sessions without one.
+// askForwarding requests agent forwarding for a session. The first answer
+// decides for the connection: sshd refuses further requests, and forwards the
+// agent to later sessions without a request.
 func (c *Conn) askForwarding(ch ssh.Channel) error {
 	if c.e.agent == "" {
 		return nil
@@ -98,7 +102,7 @@ func (c *Conn) askForwarding(ch ssh.Channel) error {
 	case !f.granted:
 		f.refused = true
 		return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("%s refuses agent forwarding", c.e.to.Host),
-			Hint: "Its sshd_config or the key's options forbid it (AllowAgentForwarding, no-agent-forwarding); remove the setting forward-agent."}
+			Hint: "The server's sshd_config or the key's options forbid it (AllowAgentForwarding, no-agent-forwarding); remove the setting forward-agent."}
 	}
 	return nil
 }
@@ -178,8 +182,9 @@ func (f *forwarding) remove(one *forwarded) {
 	delete(f.open, one)
 }
 
-// relayAgent carries requests from a channel to the agent, one at a time, and its
-// answers back, until one of them ends. Requests that would change the agent fail.
+// relayAgent copies requests from a channel to the agent, one at a time, and
+// the answers back, until one side ends. Requests that would change the agent
+// fail.
 func relayAgent(ch, agent io.ReadWriter) error {
 	for {
 		request, err := readAgentMessage(ch)
@@ -201,7 +206,7 @@ func relayAgent(ch, agent io.ReadWriter) error {
 	}
 }
 
-// readAgentMessage reads a message with its length in front.
+// readAgentMessage reads a message including its length prefix.
 func readAgentMessage(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -30,7 +30,7 @@ func forwardingTo(t *testing.T, s *sshtest.Server, change func(*Options)) (*lab,
 	return l, to
 }
 
-// ran runs a line as an action of bolt does.
+// ran runs a line like an action of bolt.
 func ran(ctx context.Context, c *Conn, line string) (string, error) {
 	var out bytes.Buffer
 	_, err := c.Run(ctx, &transport.Cmd{Line: line, Stdout: &out, Stderr: &out})
@@ -55,7 +55,7 @@ func TestForwardAgent(t *testing.T) {
 				if out, err := ran(t.Context(), without, "ssh-add -l"); err != nil || !strings.Contains(out, "Could not open") {
 					t.Errorf("without forward-agent: %q, %v", out, err)
 				}
-				time.Sleep(2 * warmSettles) // for a ready shell
+				time.Sleep(2 * warmSettles) // until a ready shell is there
 			}
 			var work sync.WaitGroup
 			for range 6 {
@@ -70,7 +70,8 @@ func TestForwardAgent(t *testing.T) {
 	}
 }
 
-// A command can list the keys and have them sign, and cannot change the agent.
+// TestForwardedRequests checks that a command can list the keys and sign with
+// them, but cannot change the agent.
 func TestForwardedRequests(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l, to := forwardingTo(t, s, nil)
@@ -85,7 +86,8 @@ func TestForwardedRequests(t *testing.T) {
 	}
 }
 
-// The agent serves while a command runs, and no process that the command leaves behind.
+// TestForwardingEnds checks that the agent serves running commands, but not
+// processes that a command leaves behind.
 func TestForwardingEnds(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l, to := forwardingTo(t, s, nil)
@@ -103,7 +105,7 @@ func TestForwardingEnds(t *testing.T) {
 		t.Errorf("the agent has answered after the command: %q", read())
 	}
 
-	// A connection to the agent that is open ends with the command.
+	// An open connection to the agent ends with the command.
 	held := fmt.Sprintf(`perl -MIO::Socket::UNIX -e '
 		my $s = IO::Socket::UNIX->new(Peer => $ENV{SSH_AUTH_SOCK}) or die;
 		syswrite $s, pack("NC", 1, 11); sysread $s, my $b, 5 or die;
@@ -143,7 +145,7 @@ func TestForwardingFails(t *testing.T) {
 	}
 }
 
-// A jump host does not get the agent.
+// TestForwardAgentThroughJump checks that a jump host does not get the agent.
 func TestForwardAgentThroughJump(t *testing.T) {
 	s, hop := sshtest.Start(t, sshtest.Options{}), sshtest.Start(t, sshtest.Options{Config: "AllowAgentForwarding no\n"})
 	l, to := forwardingTo(t, s, nil)
@@ -157,7 +159,7 @@ func TestForwardAgentThroughJump(t *testing.T) {
 	}
 }
 
-// copyKey lets the owner of another server's key in.
+// copyKey authorizes the owner of another server's key.
 func copyKey(to, from *sshtest.Server) error {
 	text, err := os.ReadFile(from.Authorized)
 	if err != nil {
@@ -166,7 +168,8 @@ func copyKey(to, from *sshtest.Server) error {
 	return os.WriteFile(to.Authorized, text, 0o644)
 }
 
-// ssh_config's ForwardAgent has no effect; bolt warns, unless the inventory decides.
+// TestForwardAgentOfConfig checks that ForwardAgent in ssh_config has no
+// effect, and that bolt warns about it unless the inventory decides.
 func TestForwardAgentOfConfig(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, c := range []struct {
@@ -195,7 +198,7 @@ func TestForwardAgentOfConfig(t *testing.T) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {

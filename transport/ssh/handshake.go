@@ -16,11 +16,12 @@ import (
 	"bolt/transport/ssh/knownhosts"
 )
 
-// stream is what a handshake runs over: a TCP connection, a channel of a jump
-// host, or a proxy command.
+// stream is the connection under a handshake: a TCP connection, a channel of a
+// jump host, or a proxy command.
 type stream = net.Conn
 
-// straight dials an endpoint by TCP or by its ProxyCommand.
+// straight returns the function that dials an endpoint by TCP or by its
+// ProxyCommand.
 func (v *View) straight(e *endpoint) dialFunc {
 	if e.command != "" {
 		return func(ctx context.Context) (stream, error) {
@@ -28,8 +29,8 @@ func (v *View) straight(e *endpoint) dialFunc {
 		}
 	}
 	return func(ctx context.Context) (stream, error) {
-		// Addresses of both families are tried as RFC 8305 says. TCP's own
-		// keepalive is off: ours also finds a server that hangs.
+		// net.Dialer tries addresses of both families (RFC 8305). The keepalive
+		// of TCP is off: bolt's own keepalive also detects a server that hangs.
 		nd := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: false}, KeepAlive: -1}
 		c, err := dialFrom(ctx, nd, e)
 		if err != nil {
@@ -40,9 +41,8 @@ func (v *View) straight(e *endpoint) dialFunc {
 	}
 }
 
-// dialFrom dials from ssh_config's BindAddress, if there is one, to an address
-// of its AddressFamily. A name may have source addresses of both families, and
-// one of them fits.
+// dialFrom dials an address of the AddressFamily in ssh_config. If ssh_config
+// has a BindAddress, it tries each source address of that name until one works.
 func dialFrom(ctx context.Context, nd net.Dialer, e *endpoint) (c net.Conn, err error) {
 	family := ""
 	switch e.conf.AddressFamily {
@@ -67,8 +67,8 @@ func dialFrom(ctx context.Context, nd net.Dialer, e *endpoint) (c net.Conn, err 
 	return nil, fmt.Errorf("from BindAddress %s in ssh_config: %w", e.conf.BindAddress, err)
 }
 
-// attempt is one try: dial, key exchange, authentication, all within the
-// endpoint's time. The wire is nil if there was no stream.
+// attempt is one attempt to connect: dial, key exchange and authentication, all
+// within the endpoint's timeout. The wire is nil if the dial failed.
 func (v *View) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *authRecord) (*Conn, *wire, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -93,7 +93,7 @@ func (v *View) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *au
 		c, err := v.shakeHandsSafely(ctx, e, w, limit, auth)
 		select {
 		case results <- result{c, err}:
-		case <-ctx.Done(): // nobody waits any more
+		case <-ctx.Done(): // attempt no longer waits
 			if c != nil {
 				c.Close()
 			}
@@ -107,8 +107,8 @@ func (v *View) attempt(ctx context.Context, e *endpoint, dial dialFunc, auth *au
 	select {
 	case r = <-results:
 	case <-ctx.Done():
-		// Closing the stream ends the handshake, but behind a jump host only
-		// when that host says so.
+		// Closing the stream ends the handshake. Behind a jump host, it ends
+		// only when that host confirms.
 		return nil, w, e.endedError(ctx, "waiting for the SSH server at "+e.address())
 	}
 	if !stop() {
@@ -167,8 +167,8 @@ func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *time
 		return trust.check(remote, key)
 	}
 	attempt := v.authenticate(ctx, e, limit, auth)
-	// x/crypto keeps its configuration as long as the connection. Nobody's
-	// credentials shall stay with it, nor what they were read from.
+	// x/crypto keeps its configuration as long as the connection. So it must
+	// not hold credentials or their sources.
 	config.AuthCallback = func(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) { return attempt.next(c) }
 	defer func() { attempt = nil }()
 	mux, channels, requests, err := ssh.NewClientConn(w, e.address(), config)
@@ -184,10 +184,11 @@ func (v *View) shakeHands(ctx context.Context, e *endpoint, w *wire, limit *time
 	return nil, e.handshakeError(err, w)
 }
 
-// clientVersion is how we introduce ourselves (RFC 4253 4.2).
+// clientVersion is the version string that bolt sends (RFC 4253 4.2).
 const clientVersion = "SSH-2.0-bolt"
 
-// longEnough refuses an RSA host key below ssh_config's RequiredRSASize.
+// longEnough returns an error if an RSA host key is shorter than
+// RequiredRSASize in ssh_config.
 func (e *endpoint) longEnough(key ssh.PublicKey) error {
 	bits := rsaBits(key)
 	if bits == 0 || bits >= e.conf.RequiredRSASize {
@@ -198,8 +199,8 @@ func (e *endpoint) longEnough(key ssh.PublicKey) error {
 		Hint: "Give the machine a longer RSA key, or one of another type (ssh-keygen -A)."}
 }
 
-// rsaBits is the length of an RSA key, or of that in a certificate; 0 for keys
-// of other types.
+// rsaBits returns the length of an RSA key or of the RSA key in a certificate,
+// and 0 for keys of other types.
 func rsaBits(key ssh.PublicKey) int {
 	if k, ok := knownhosts.Plain(key).(ssh.CryptoPublicKey); ok {
 		if k, ok := k.CryptoPublicKey().(*rsa.PublicKey); ok {
@@ -209,7 +210,8 @@ func rsaBits(key ssh.PublicKey) int {
 	return 0
 }
 
-// hostKeyError gives a refusal its code if it has none.
+// hostKeyError returns err as a *transport.Error with the code HOST_KEY_ERROR,
+// unless it is a *transport.Error already.
 func hostKeyError(e *endpoint, err error) error {
 	if readfile.OutOfFiles(err) {
 		return limitError(e.to.Host, err)
@@ -221,8 +223,8 @@ func hostKeyError(e *endpoint, err error) error {
 		Msg: "Host key verification failed for " + e.to.Host + ": " + err.Error()}
 }
 
-// A timeLimit calls expire after a time that can be stopped while a person is
-// asked for something.
+// A timeLimit calls expire after a time. The time can be stopped while the user
+// is asked for input.
 type timeLimit struct {
 	mu     sync.Mutex
 	timer  *time.Timer // nil: no limit
@@ -232,7 +234,7 @@ type timeLimit struct {
 	ended  bool
 }
 
-// newTimeLimit starts the time; 0 is no limit.
+// newTimeLimit starts the time; 0 means no limit.
 func newTimeLimit(d time.Duration, expire func()) *timeLimit {
 	l := &timeLimit{left: d, since: time.Now()}
 	if d > 0 {

@@ -15,20 +15,20 @@ import (
 	"bolt/transport"
 )
 
-// A hop is the connection to a jump host, shared by all who go through it by
-// routes of the same key, on whosever behalf.
+// A hop is the connection to a jump host. All routes through the same jump host
+// with the same key share it, also for different callers.
 type hop struct {
 	cancel context.CancelFunc // of the dial
 	ready  chan struct{}      // closed when conn or err is set
 	conn   *Conn
 	err    error
 
-	users int // under Dialer.mu
+	users int // guarded by Dialer.mu
 }
 
-// borrow returns the connection to a jump host, dialling it if nobody has. A
-// caller that gives up does not end a dial that others wait for. The
-// connection ends when the last has called release.
+// borrow returns the connection to a jump host, and dials it if it is not open
+// yet. If a caller gives up, the dial continues for the other callers that wait
+// for it. The connection ends when the last user has called release.
 func (d *Dialer) borrow(ctx context.Context, via *route) (*Conn, func(), error) {
 	key, host := via.key(), via.e.to.Host
 	d.mu.Lock()
@@ -55,7 +55,7 @@ func (d *Dialer) borrow(ctx context.Context, via *route) (*Conn, func(), error) 
 			return nil, nil, h.err
 		}
 		if shared && h.conn.Check(ctx) != nil && ctx.Err() == nil {
-			d.forget(h, key) // its users will find out
+			d.forget(h, key) // its users will notice
 			release()
 			return d.borrow(ctx, via)
 		}
@@ -70,7 +70,7 @@ func (d *Dialer) borrow(ctx context.Context, via *route) (*Conn, func(), error) 
 	}
 }
 
-// forget lets nobody else borrow a hop.
+// forget prevents further use of a hop by others.
 func (d *Dialer) forget(h *hop, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,11 +112,12 @@ func (d *Dialer) release(h *hop, key string) {
 		if h.conn != nil {
 			h.conn.Close()
 		}
-	default: // dialHop sees that there is nobody left
+	default: // dialHop sees that it has no users
 	}
 }
 
-// directTCPIP is the request for a connection beyond a server (RFC 4254 7.2).
+// directTCPIP is the request to connect from a server to another address (RFC
+// 4254 7.2).
 type directTCPIP struct {
 	Host       string
 	Port       uint32
@@ -124,7 +125,7 @@ type directTCPIP struct {
 	OriginPort uint32
 }
 
-// reach opens a connection from this machine to an endpoint.
+// reach returns the function that connects from this machine to an endpoint.
 func (c *Conn) reach(e *endpoint) dialFunc {
 	return func(ctx context.Context) (stream, error) {
 		o, err := c.openChannel(ctx, "direct-tcpip", ssh.Marshal(&directTCPIP{e.host, uint32(e.port), "127.0.0.1", 0}))
@@ -138,7 +139,7 @@ func (c *Conn) reach(e *endpoint) dialFunc {
 	}
 }
 
-// reachRefused says why a jump host did not connect us.
+// reachRefused returns the error if a jump host did not connect.
 func (c *Conn) reachRefused(e *endpoint, err error) error {
 	open, ok := errors.AsType[*ssh.OpenChannelError](err)
 	if !ok {
@@ -147,15 +148,15 @@ func (c *Conn) reachRefused(e *endpoint, err error) error {
 	cause := fmt.Errorf("the jump host %s: dial %s: %s", c.e.to.Host, e.address(), cmp.Or(safetext.Message(open.Message), open.Reason.String()))
 	switch open.Reason {
 	case ssh.Prohibited:
-		return connectError(transport.ClassConnect, e.to.Host, cause, "Its sshd_config forbids it: see AllowTcpForwarding, PermitOpen and DisableForwarding.")
+		return connectError(transport.ClassConnect, e.to.Host, cause, "The jump host's sshd_config forbids it: see AllowTcpForwarding, PermitOpen and DisableForwarding.")
 	case ssh.ResourceShortage:
 		return connectError(transport.ClassThrottled, e.to.Host, cause, "")
 	}
 	return connectError(transport.ClassConnect, e.to.Host, cause, "")
 }
 
-// A tunnel is a channel through a jump host as a net.Conn without deadlines;
-// the handshake's time limit closes it.
+// A tunnel is a channel through a jump host as a net.Conn. It has no deadlines;
+// the time limit of the handshake closes it.
 type tunnel struct {
 	ssh.Channel
 	host string
@@ -169,8 +170,8 @@ func (t *tunnel) SetDeadline(time.Time) error      { return errors.ErrUnsupporte
 func (t *tunnel) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
 func (t *tunnel) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
 
-// tunnelAddr is the far end of a tunnel, whose name only the jump host has
-// resolved.
+// tunnelAddr is the address of the far end of a tunnel. Only the jump host has
+// resolved its name.
 type tunnelAddr struct {
 	host string
 	port int

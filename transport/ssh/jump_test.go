@@ -151,8 +151,8 @@ func TestProxyJump(t *testing.T) {
 	})
 }
 
-// A jump host is checked as ssh_config says, as "ssh -J" does, whatever is
-// said of the target.
+// TestHopIsCheckedByConfig checks that a jump host's key is checked by
+// ssh_config, as in "ssh -J", whatever the settings of the target are.
 func TestHopIsCheckedByConfig(t *testing.T) {
 	hop := sshtest.Start(t, sshtest.Options{})
 	target := sshtest.Start(t, sshtest.Options{})

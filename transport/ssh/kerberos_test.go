@@ -14,7 +14,7 @@ import (
 	"bolt/transport"
 )
 
-// realmLab is a lab of somebody who has the cache, and the destination of the
+// realmLab returns a lab of a user with the cache, and the destination of the
 // realm's SSH server.
 func realmLab(t *testing.T, r *krb5test.Realm, env []string) (*lab, transport.Dest) {
 	t.Helper()
@@ -116,7 +116,7 @@ func TestKerberos(t *testing.T) {
 	}
 }
 
-// unforwardable is a cache with a ticket that cannot be handed on.
+// unforwardable returns a cache with a ticket that cannot be forwarded.
 func unforwardable(t *testing.T, r *krb5test.Realm) string {
 	t.Helper()
 	cache := "FILE:" + filepath.Join(t.TempDir(), "cc")
@@ -124,7 +124,8 @@ func unforwardable(t *testing.T, r *krb5test.Realm) string {
 	return cache
 }
 
-// Servers that offer Kerberos and cannot do it, and what else they accept.
+// TestKerberosAndOtherMethods checks servers that offer Kerberos but cannot use
+// it, and their other methods.
 func TestKerberosAndOtherMethods(t *testing.T) {
 	r := krb5test.Start(t)
 	cache := "FILE:" + filepath.Join(t.TempDir(), "cc")
@@ -147,7 +148,7 @@ func TestKerberosAndOtherMethods(t *testing.T) {
 
 	t.Run("server without a keytab", func(t *testing.T) {
 		l, _, to := dial(t, "GSSAPIAuthentication yes\n", "/none", r.Environ(cache), false)
-		wantText(t, "hint", l.refused(t, to, transport.ClassAuth, "AUTH_ERROR").Hint, "has no keytab", "host/localhost@BOLT.TEST", "/etc/krb5.keytab")
+		wantText(t, "hint", l.refused(t, to, transport.ClassAuth, "AUTH_ERROR").Hint, "has no readable keytab", "host/localhost@BOLT.TEST", "/etc/krb5.keytab")
 	})
 	t.Run("server with another's keytab", func(t *testing.T) {
 		l, _, to := dial(t, kerberos, keyless, r.Environ(cache), false)
@@ -169,7 +170,7 @@ func TestKerberosAndOtherMethods(t *testing.T) {
 	t.Run("what is missing here counts no try", func(t *testing.T) {
 		l, s, to := dial(t, kerberos+"MaxAuthTries 2\n", host, r.Environ(none), true)
 		say(t, l.mustDial(t, to), "true")
-		if log := s.Log(); strings.Contains(log, "gssapi") || strings.Count(log, "Connection from") > 2 { // one was the test's own
+		if log := s.Log(); strings.Contains(log, "gssapi") || strings.Count(log, "Connection from") > 2 { // one connection was the test's own
 			t.Errorf("the server has heard of it:\n%s", log)
 		}
 	})
@@ -201,8 +202,8 @@ func TestKerberosAndOtherMethods(t *testing.T) {
 	})
 }
 
-// Which connection somebody gets is a matter of whose ticket it was opened
-// with, and not of the ticket.
+// TestKerberosRoutes checks that a route depends on the principal of the
+// ticket, and not on the ticket itself.
 func TestKerberosRoutes(t *testing.T) {
 	r := krb5test.Start(t)
 	cache, other := "FILE:"+filepath.Join(t.TempDir(), "cc"), "FILE:"+filepath.Join(t.TempDir(), "cc")
@@ -259,8 +260,9 @@ func TestKerberosRoutes(t *testing.T) {
 	}
 }
 
-// BenchmarkKerberosLogin compares a login with a ticket, with the ticket for the
-// host in the cache or not, and one with a key, at one server.
+// BenchmarkKerberosLogin compares logins at one server: with a ticket for the
+// host in the cache, with a ticket that is not in the cache yet, and with a
+// key.
 func BenchmarkKerberosLogin(b *testing.B) {
 	r := krb5test.Start(b)
 	cache, full := "FILE:"+filepath.Join(b.TempDir(), "cc"), "FILE:"+filepath.Join(b.TempDir(), "cc")

@@ -8,8 +8,8 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// TestKeyExchange looks at what is agreed upon: a post-quantum exchange with a
-// server that has it, the best of the others with one that has not.
+// TestKeyExchange checks the chosen key exchange: a post-quantum one if the
+// server supports it, and else the best of the others.
 func TestKeyExchange(t *testing.T) {
 	agreed := func(c *Conn) string {
 		t.Helper()

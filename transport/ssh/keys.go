@@ -22,23 +22,25 @@ import (
 	"bolt/transport"
 )
 
-// maxPassphraseTries is how often a passphrase is asked for, as ssh does.
+// maxPassphraseTries is the maximum number of questions for a passphrase, the
+// same as in ssh.
 const maxPassphraseTries = 3
 
-// defaultKeys are the files below ~/.ssh that are tried when none is named.
+// defaultKeys are the files below ~/.ssh that are tried if no key file is
+// configured.
 var defaultKeys = [...]string{"id_ed25519", "id_ecdsa", "id_rsa"}
 
-// keyFiles caches key files as they stand on disk, for all callers: each is
-// read and parsed once, and again when it has changed. Keys that were unlocked
-// are never in it.
+// keyFiles caches key files for all callers. Each file is read and parsed once,
+// and again after it has changed. It never holds decrypted keys of encrypted
+// files.
 type keyFiles struct {
 	mu      sync.Mutex
 	files   map[string]*keyFile
-	learned map[string]string // credentials → the key that worked last
+	learned map[string]string // credentials → ID of the key that worked last
 }
 
 const (
-	// maxKeyFiles and maxLearned bound what a long life collects.
+	// maxKeyFiles and maxLearned limit the memory of a long-running process.
 	maxKeyFiles = 1000
 	maxLearned  = 10_000
 )
@@ -47,11 +49,12 @@ func newKeyFiles() *keyFiles {
 	return &keyFiles{files: make(map[string]*keyFile), learned: make(map[string]string)}
 }
 
-// A keyring holds the keys of one caller, with what that caller has unlocked.
+// A keyring holds the keys of one caller, including the keys that the caller
+// has unlocked.
 type keyring struct {
 	disk   *keyFiles
-	ask    func(context.Context, string) (transport.Secret, error) // nil: nobody to ask
-	asking chan struct{}                                           // one question at a time
+	ask    func(context.Context, string) (transport.Secret, error) // nil: no user can be asked
+	asking chan struct{}                                           // held while a question is asked
 
 	mu    sync.Mutex
 	files map[string]*keyFile
@@ -61,23 +64,23 @@ func newKeyring(disk *keyFiles, ask func(context.Context, string) (transport.Sec
 	return &keyring{disk: disk, ask: ask, asking: make(chan struct{}, 1), files: make(map[string]*keyFile)}
 }
 
-// A keyFile is one private key, locked as long as nobody has given the
-// passphrase. All but the lock's fields stay as they were read.
+// A keyFile is one private key. It is locked until its passphrase is known.
+// Only the fields below mu change after it was read.
 type keyFile struct {
 	path  string
 	stamp filestamp.Stamp
 
-	public ssh.PublicKey // nil if it is only known after unlocking
-	text   []byte        // of a locked key
+	public ssh.PublicKey // nil if it is known only after unlocking
+	text   []byte        // content of a locked key file
 
 	mu     sync.Mutex
 	signer ssh.AlgorithmSigner // nil while locked
-	err    error               // why it stays locked
-	wrong  transport.Secret    // the last passphrase that did not fit
+	err    error               // why it cannot be unlocked
+	wrong  transport.Secret    // the last wrong passphrase
 }
 
-// load returns the key of a file, locked as nobody but this caller may have
-// unlocked it.
+// load returns the key of a file. It is locked unless this caller has unlocked
+// it.
 func (k *keyring) load(path string) (*keyFile, error) {
 	disk, err := k.disk.load(path)
 	if err != nil || disk.text == nil {
@@ -120,9 +123,9 @@ func (k *keyFiles) load(path string) (*keyFile, error) {
 	return f, nil
 }
 
-// parse reads the text of a key that is in no file.
+// parse parses the text of a key that is not in a file.
 func (k *keyring) parse(text string) (*keyFile, error) {
-	id := fmt.Sprintf("key-data %x", sha256.Sum256([]byte(text))) // the text is not kept beside the key
+	id := fmt.Sprintf("key-data %x", sha256.Sum256([]byte(text))) // a hash, so that the text is not stored a second time
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if f := k.files[id]; f != nil {
@@ -136,7 +139,7 @@ func (k *keyring) parse(text string) (*keyFile, error) {
 	return f, nil
 }
 
-// parseKey reads a private key in any of OpenSSH's formats.
+// parseKey parses a private key in any format of OpenSSH.
 func parseKey(text []byte, path string) (*keyFile, error) {
 	raw, err := ssh.ParseRawPrivateKey(text)
 	if locked, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok || isEncryptedPKCS8(text) {
@@ -167,7 +170,7 @@ func unlocked(raw any, path string) (*keyFile, error) {
 	return &keyFile{path: path, public: s.PublicKey(), signer: as}, nil
 }
 
-// readPublicKey reads a file of one line as in id_x.pub.
+// readPublicKey reads a file with one public key, such as id_x.pub.
 func readPublicKey(path string) (ssh.PublicKey, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -177,17 +180,17 @@ func readPublicKey(path string) (ssh.PublicKey, error) {
 	return key, err
 }
 
-// state reports whether the key is locked, and why it will stay so.
+// state reports whether the key is locked, and why it cannot be unlocked.
 func (f *keyFile) state() (locked bool, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.signer == nil, f.err
 }
 
-// unlock returns the signer of a key, asking for its passphrase if need be:
-// once for all who wait for it, one question at a time. An answer that fails
-// is remembered; one that was cut short by ctx is not, nor that there was
-// nobody to give one.
+// unlock returns the signer of a key. If the key is locked, it asks for the
+// passphrase: once for all callers of unlock, and one question at a time. A
+// failed answer is cached. If ctx ended during the question, or if no user
+// could be asked, nothing is cached.
 func (k *keyring) unlock(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner, error) {
 	select {
 	case k.asking <- struct{}{}:
@@ -229,7 +232,7 @@ func (k *keyring) question(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner
 		case err != nil:
 			return nil, fmt.Errorf("passphrase of %s: %w", f.path, err)
 		case wrong.IsSet() && phrase == wrong:
-			return nil, errSameAnswer // by a memory, not a person
+			return nil, errSameAnswer // the answer was stored, not typed
 		}
 		raw, err := decryptKey(f.text, []byte(phrase.Reveal()))
 		if err != nil {
@@ -252,21 +255,22 @@ func (k *keyring) question(ctx context.Context, f *keyFile) (ssh.AlgorithmSigner
 }
 
 var (
-	errLocked     error = caused{"key is encrypted and there is nobody to ask for its passphrase; load it into an agent", ErrNobody}
+	errLocked     error = caused{"key is encrypted and no user can be asked for its passphrase; load it into an agent", ErrNobody}
 	errSameAnswer error = caused{"key is encrypted and its passphrase is wrong", ErrNobody}
 )
 
-// A candidate is a key that may be tried.
+// A candidate is a key that can be tried.
 type candidate struct {
-	id     string        // names it over several connections: the public key's text
-	label  string        // for people: the file or the agent's comment
+	id     string        // identifies it over several connections: the encoded public key
+	label  string        // for display: the file or the agent's comment
 	public ssh.PublicKey // a plain key or a certificate
-	// sign has the signature made with one of the plain key's algorithms.
+	// sign returns a signature by one of the plain key's algorithms.
 	sign func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error)
-	file *keyFile // nil for the agent's
+	file *keyFile // nil for a key in the agent
 }
 
-// candidates lists the keys for an endpoint in the order to try them.
+// candidates lists the keys for an endpoint in the order in which they are
+// tried.
 func (v *View) candidates(ctx context.Context, e *endpoint, record *authRecord) []candidate {
 	own, named := v.fileKeys(e, record)
 	var fromAgent []candidate
@@ -277,7 +281,7 @@ func (v *View) candidates(ctx context.Context, e *endpoint, record *authRecord) 
 			record.limited(err)
 		}
 	}
-	// The agent's copy of a key signs without a question.
+	// If the agent also holds a key, the agent signs without a question.
 	var ownByAgent, namedByAgent, others []candidate
 	for _, c := range fromAgent {
 		switch {
@@ -300,7 +304,8 @@ func (v *View) candidates(ctx context.Context, e *endpoint, record *authRecord) 
 
 func (c candidate) same(o candidate) bool { return c.id == o.id }
 
-// usable drops locked keys that nobody can open; it says so once in the hint.
+// usable returns false for locked keys that cannot be unlocked, and notes the
+// reason for the hint.
 func (v *View) usable(e *endpoint, c candidate, record *authRecord) bool {
 	if c.file == nil {
 		return true
@@ -321,8 +326,8 @@ func (v *View) usable(e *endpoint, c candidate, record *authRecord) bool {
 	return true
 }
 
-// fileKeys returns the destination's own key and those of ssh_config, or the
-// defaults, each with its certificates before it.
+// fileKeys returns the destination's own key, and the keys in ssh_config or
+// else the default keys. The certificates of each key are before it.
 func (v *View) fileKeys(e *endpoint, record *authRecord) (own, named []candidate) {
 	if e.to.KeyData.IsSet() {
 		f, err := v.keys.parse(e.to.KeyData.Reveal())
@@ -333,8 +338,9 @@ func (v *View) fileKeys(e *endpoint, record *authRecord) (own, named []candidate
 		}
 	}
 	if path := e.to.PrivateKey; path != "" {
-		// That a file cannot be opened is for the inventory to warn of, which
-		// names it; that it holds no key that we can use is only known here.
+		// The inventory warns about a file that cannot be opened, because it
+		// knows the target's name. Only this function detects a file without a
+		// usable key.
 		f, err := v.keys.load(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -351,7 +357,7 @@ func (v *View) fileKeys(e *endpoint, record *authRecord) (own, named []candidate
 		}
 	}
 	paths, missingMatters := e.conf.IdentityFiles, true
-	if paths == nil && len(own) == 0 { // "IdentityFile none" is an empty list
+	if paths == nil && len(own) == 0 { // an empty list stands for "IdentityFile none"
 		missingMatters = false
 		for _, name := range defaultKeys {
 			paths = append(paths, filepath.Join(v.caller.Home, ".ssh", name))
@@ -372,8 +378,9 @@ func (v *View) fileKeys(e *endpoint, record *authRecord) (own, named []candidate
 	return own, named
 }
 
-// publicOnly stands for an IdentityFile of which only the public key is here:
-// the agent may hold the private one (ssh_config(5), IdentityFile).
+// publicOnly returns a candidate for an IdentityFile whose private key is
+// missing but whose public key is there. The agent may hold the private key
+// (ssh_config(5), IdentityFile).
 func (v *View) publicOnly(path string, record *authRecord) []candidate {
 	pub, err := readPublicKey(path + ".pub")
 	if err != nil {
@@ -384,11 +391,12 @@ func (v *View) publicOnly(path string, record *authRecord) []candidate {
 	return []candidate{{id: string(pub.Marshal()), label: path, public: pub, file: f, sign: v.keys.signerOf(f)}}
 }
 
-// withCertificates returns a key's certificates that are valid now, then the
-// key itself.
+// withCertificates returns a key's certificates that are valid now, and then
+// the key itself.
 func (v *View) withCertificates(e *endpoint, f *keyFile, label string, record *authRecord) []candidate {
 	if f.public == nil {
-		// Only its passphrase tells which key it is: tried as it stands.
+		// The key is known only with its passphrase, so it is tried without its
+		// certificates.
 		return []candidate{{id: f.path, label: label, file: f, sign: v.keys.signerOf(f)}}
 	}
 	var out []candidate
@@ -417,7 +425,7 @@ func (v *View) withCertificates(e *endpoint, f *keyFile, label string, record *a
 	return append(out, candidate{id: string(f.public.Marshal()), label: label, public: f.public, file: f, sign: v.keys.signerOf(f)})
 }
 
-// signerOf signs with a key file, unlocking it first.
+// signerOf returns a function that signs with a key file and unlocks it first.
 func (k *keyring) signerOf(f *keyFile) func(context.Context, []byte, string) (*ssh.Signature, error) {
 	return func(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
 		s, err := k.unlock(ctx, f)
@@ -428,7 +436,7 @@ func (k *keyring) signerOf(f *keyFile) func(context.Context, []byte, string) (*s
 	}
 }
 
-// credentials names the settings that decide which keys are tried.
+// credentials returns a name for the settings that decide which keys are tried.
 func (v *View) credentials(e *endpoint) string {
 	return strings.Join(slices.Concat([]string{e.to.PrivateKey, e.user, v.agentSocket(e), v.caller.Home}, e.conf.IdentityFiles), "\x00")
 }
@@ -442,7 +450,7 @@ func (k *keyFiles) learn(credentials, id string) {
 	k.learned[credentials] = id
 }
 
-// order puts the key that worked last for these settings first.
+// order moves the key that worked last with these settings to the front.
 func (k *keyFiles) order(credentials string, steps []authStep) {
 	k.mu.Lock()
 	id, ok := k.learned[credentials]

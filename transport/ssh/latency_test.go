@@ -11,10 +11,10 @@ import (
 	"bolt/transport/transporttest"
 )
 
-// On a connection that is kept, a command takes one round trip, and a script
-// or a task with 64 KiB of files, too, whatever it gets. A run-as that asks for
-// a password has to wait for the prompt, and again before it sends data. The same on a link without delay tells what the machine
-// itself needs.
+// TestRoundTrips checks that a command on a cached connection takes one round
+// trip, and so does a script or a task with 64 KiB of files. A run-as that asks
+// for a password must wait for the prompt, and again before it sends data. The
+// same commands on a link without delay show the time of the machine itself.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	const rtt = 400 * time.Millisecond
@@ -69,9 +69,9 @@ func TestRoundTrips(t *testing.T) {
 			t.Parallel()
 			far, near := reach(rtt/2), reach(0)
 			slow, fast := time.Hour, time.Hour
-			timed(t, far, k.cmd) // what it is, so that the shell for it is started
+			timed(t, far, k.cmd) // so that a ready shell is started
 			timed(t, near, k.cmd)
-			for range 3 { // a busy machine makes some slow, never fast
+			for range 3 { // a busy machine makes some of them slow
 				slow = min(slow, timed(t, far, k.cmd))
 				fast = min(fast, timed(t, near, k.cmd))
 			}
@@ -84,8 +84,9 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// The session for the next command is asked for together with the command, so commands
-// that follow each other at once take one round trip each.
+// TestCommandsInARow checks that commands that follow each other at once take
+// one round trip each. The session for the next command is requested together
+// with the command.
 func TestCommandsInARow(t *testing.T) {
 	t.Parallel()
 	const rtt = time.Second
@@ -107,7 +108,7 @@ func TestCommandsInARow(t *testing.T) {
 	}
 }
 
-// warmed waits until all that is wanted ahead is there.
+// warmed waits until all sessions that are started in advance are ready.
 func warmed(t testing.TB, c *Conn) {
 	t.Helper()
 	ready := func() bool {
@@ -123,7 +124,8 @@ func warmed(t testing.TB, c *Conn) {
 	}
 }
 
-// timed runs a command that prints "done" on a connection that is warm.
+// timed runs a command that prints "done" on a warm connection and returns its
+// time.
 func timed(t *testing.T, c *Conn, cmd transport.Cmd) time.Duration {
 	t.Helper()
 	warmed(t, c)
@@ -136,8 +138,9 @@ func timed(t *testing.T, c *Conn, cmd transport.Cmd) time.Duration {
 	return time.Since(began)
 }
 
-// Without immediate acknowledgements, sshd's first channel takes 40 ms more
-// than any later one.
+// TestFirstChannelDoesNotStall checks that the first channel is as fast as
+// later ones. Without immediate acknowledgements, sshd's first channel takes 40
+// ms more.
 func TestFirstChannelDoesNotStall(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -168,7 +171,8 @@ func TestFirstChannelDoesNotStall(t *testing.T) {
 	}
 }
 
-// A sudo that begins to ask is answered, and gets nothing else to read.
+// TestSudoBeginsToAsk checks that a sudo that starts to ask for a password gets
+// the password and no other data.
 func TestSudoBeginsToAsk(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})

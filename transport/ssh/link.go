@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// aliveSlack is how much longer than the keepalive interval a peer may be
-	// silent before Check asks it: an answer takes its time.
+	// aliveSlack is added to the keepalive interval: only after a longer
+	// silence does Check query the peer. It allows for the time of an answer.
 	aliveSlack = 5 * time.Second
-	// checkTakes is how long Check waits for the answer.
+	// checkTakes is the time for which Check waits for an answer.
 	checkTakes = 5 * time.Second
 )
 
 // Done implements transport.Link.
 func (c *Conn) Done() <-chan struct{} { return c.ended }
 
-// Check implements transport.Link. The error's class is of the host key's
-// kind, or ClassConnect for a connection that has ended or does not answer:
-// then it is given up, unless ssh_config has ServerAliveCountMax 0.
+// Check implements transport.Link. The error has the class of a host key
+// failure, or ClassConnect if the connection has ended or does not answer. A
+// connection that does not answer is closed, unless ServerAliveCountMax in
+// ssh_config is 0.
 func (c *Conn) Check(ctx context.Context) error {
 	if c.isOver() || c.failing() {
 		return c.lostError("")
@@ -41,7 +42,7 @@ func (c *Conn) Check(ctx context.Context) error {
 	case <-c.ask():
 	case <-wait.C:
 	case <-ctx.Done():
-		return c.interrupted(ctx, "waiting for a sign of life")
+		return c.interrupted(ctx, "waiting for the answer to a keepalive")
 	}
 	if c.wire.received.Load() != before {
 		return nil
@@ -49,7 +50,7 @@ func (c *Conn) Check(ctx context.Context) error {
 	silent := fmt.Errorf("no answer to a keepalive in %v", checkTakes)
 	if c.e.keepaliveMisses >= 0 {
 		c.doom(silent)
-		c.work.start(func() { c.wire.Close() }) // or Close has done so
+		c.work.start(func() { c.wire.Close() }) // if start fails, Close has closed the wire
 		return c.lostError("")
 	}
 	return &transport.Error{Class: transport.ClassConnect, Code: codeConnect, Err: silent,

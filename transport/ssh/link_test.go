@@ -25,17 +25,18 @@ var (
 	_ transport.Link   = (*Conn)(nil)
 )
 
-// past makes a connection believe that nothing has come for a while.
+// past makes a connection behave as if no data had arrived for a while.
 func (w *wire) past(d time.Duration) {
 	w.heard.mono.Add(-int64(d))
 	w.heard.wall.Add(-int64(d))
 }
 
-// expired makes all files be looked at again, as a new caller does.
+// expired makes the next check look at all files again, as for a new caller.
 func (l *lab) expired() { l.As(Caller{}) }
 
-// A key that would not be accepted any more is found when the connection is
-// used again, by the same rules as when it was opened.
+// TestCheckHostKey checks that a host key that is not accepted any more is
+// detected when the connection is used again, by the same rules as at its
+// opening.
 func TestCheckHostKey(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	other := sshtest.Start(t, sshtest.Options{})
@@ -78,7 +79,7 @@ func TestCheckHostKey(t *testing.T) {
 			to := dest(s)
 			to.HostKeyCheck = c.check
 			if err := os.Chtimes(l.known, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
-				t.Fatal(err) // as old as files are: it is read once
+				t.Fatal(err) // old enough to be read only once
 			}
 			conn := l.mustDial(t, to)
 			if err := conn.Check(t.Context()); err != nil {
@@ -100,13 +101,14 @@ func TestCheckHostKey(t *testing.T) {
 	}
 }
 
-// Many connections share one look at the files.
+// TestCheckLooksSeldom checks that many connections share one look at the
+// files.
 func TestCheckLooksSeldom(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
 	c := l.mustDial(t, dest(s))
 	time.Sleep(trustAge)
-	looked := time.Now() // or shortly after
+	looked := time.Now() // at about this time
 	if err := c.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +130,8 @@ func TestCheckLooksSeldom(t *testing.T) {
 	}
 }
 
-// A peer that has been silent for long is asked; one that does not answer is
-// given up in a named time.
+// TestCheckAlive checks that Check sends a keepalive to a silent peer, and
+// closes the connection within a known time if there is no answer.
 func TestCheckAlive(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -208,8 +210,8 @@ func TestCheckAlive(t *testing.T) {
 	})
 }
 
-// What is told of a connection.
-func TestStats(t *testing.T) {
+// TestLinkStats checks the numbers of LinkStats.
+func TestLinkStats(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	link := sshtest.Delay(t, s.Addr, 0)
 	l := newLab(t, func(o *Options) { o.MaxSessions = 5 })
@@ -227,7 +229,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// Nobody's credentials stay with an open connection.
+// TestConnKeepsNoSecrets checks that an open connection holds no credentials.
 func TestConnKeepsNoSecrets(t *testing.T) {
 	l := newLab(t, nil)
 	e, err := l.own.resolve(t.Context(), transport.Dest{Host: "web", Password: transport.NewSecret("x"), KeyData: transport.NewSecret("y")})
@@ -245,12 +247,12 @@ func TestConnKeepsNoSecrets(t *testing.T) {
 func TestPulse(t *testing.T) {
 	const s = time.Second
 	type step struct {
-		mono, wall time.Duration // since the step before
+		mono, wall time.Duration // since the previous step
 		received   uint64
 		want       beat
 	}
 	usual := func(received uint64, want beat) step { return step{15 * s, 15 * s, received, want} }
-	mute := step{mono: -1} // nothing is sent until the next one
+	mute := step{mono: -1} // nothing is sent until the next step
 	for _, c := range []struct {
 		name   string
 		misses int
@@ -287,8 +289,8 @@ func TestPulse(t *testing.T) {
 	}
 }
 
-// TestUntilBeat: connections of any age beat together, and a late beat brings
-// them out of step for no longer than until the next.
+// TestUntilBeat checks that connections of any age have their beats together,
+// and that a late beat changes only the time until the next one.
 func TestUntilBeat(t *testing.T) {
 	begin := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct{ after, interval, want time.Duration }{
@@ -296,7 +298,7 @@ func TestUntilBeat(t *testing.T) {
 		{300 * time.Millisecond, 15 * time.Second, 14700 * time.Millisecond},
 		{700 * time.Millisecond, 15 * time.Second, 15300 * time.Millisecond},
 		{time.Millisecond, 15 * time.Second, 14999 * time.Millisecond},
-		{700 * time.Millisecond, time.Second, time.Second}, // too short for that
+		{700 * time.Millisecond, time.Second, time.Second}, // the interval is too short
 	} {
 		if got := untilBeat(begin.Add(c.after), c.interval); got != c.want {
 			t.Errorf("%v after a full second, every %v: the next in %v, want %v", c.after, c.interval, got, c.want)
@@ -304,14 +306,16 @@ func TestUntilBeat(t *testing.T) {
 	}
 }
 
-// At the limit of open files the error says so, wherever it is met.
+// TestOutOfFiles checks that the error names the limit of open files, wherever
+// the limit is reached.
 func TestOutOfFiles(t *testing.T) {
 	if addr := os.Getenv("BOLT_TEST_OUT_OF_FILES"); addr != "" {
 		outOfFilesChild(t, addr)
 		return
 	}
 	s := sshtest.Start(t, sshtest.Options{})
-	// The limit is the process's: in a child of our own.
+	// The limit applies to the whole process, so the test runs in a child
+	// process.
 	cmd := exec.Command(os.Args[0], "-test.run=^TestOutOfFiles$", "-test.v")
 	cmd.Env = append(os.Environ(), "BOLT_TEST_OUT_OF_FILES="+s.Addr, "BOLT_TEST_KEY="+s.KeyFile)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -350,7 +354,7 @@ func outOfFilesChild(t *testing.T, addr string) {
 	}
 }
 
-// scarce dials with room for few descriptors more than are open.
+// scarce dials while only a few more descriptors can be opened.
 func scarce(t *testing.T, d transport.Dialer, to transport.Dest) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -359,7 +363,8 @@ func scarce(t *testing.T, d transport.Dialer, to transport.Dest) {
 	low := limit
 	failed := 0
 	for room := range 4 {
-		// The limit is on the number of a descriptor, and they have gaps.
+		// The limit applies to the number of a descriptor, and the numbers in
+		// use have gaps.
 		low.Cur = 0
 		for free := 0; free <= room; low.Cur++ {
 			if _, err := os.Lstat(fmt.Sprintf("/proc/self/fd/%d", low.Cur)); err != nil {
@@ -390,7 +395,8 @@ func scarce(t *testing.T, d transport.Dialer, to transport.Dest) {
 	}
 }
 
-// A caller who comes after a change of the files finds what they say now.
+// TestCheckForNewCaller checks that a caller that comes after a change of the
+// files gets their new content.
 func TestCheckForNewCaller(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -407,9 +413,10 @@ func TestCheckForNewCaller(t *testing.T) {
 	}
 }
 
-// A machine that goes silent right after it was used is given up when a new
-// connection would have been, and not only when its keepalive ends.
-func TestSilentAsCommandBegins(t *testing.T) {
+// TestSilentPeerFailsCommandWithinConnectTimeout checks that a machine that
+// becomes silent right after use is detected within the connect timeout, and
+// not only by the keepalive.
+func TestSilentPeerFailsCommandWithinConnectTimeout(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	link := sshtest.Delay(t, s.Addr, 0)
@@ -417,7 +424,7 @@ func TestSilentAsCommandBegins(t *testing.T) {
 	to := dest(s)
 	to.Host, to.Port, to.HostKeyCheck, to.ConnectTimeout = link.Host, link.Port, transport.CheckNone, 2*time.Second
 	c := l.mustDial(t, to)
-	c.keeper.patience = to.ConnectTimeout // less than the least
+	c.keeper.patience = to.ConnectTimeout // less than the minimum
 	if _, err := c.Run(t.Context(), &transport.Cmd{Line: "true"}); err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +443,7 @@ func TestSilentAsCommandBegins(t *testing.T) {
 // keepalive and with ServerAliveInterval and ServerAliveCountMax.
 func TestDeadConnectionIsNoticed(t *testing.T) {
 	t.Parallel()
-	const slack = 3 * time.Second // of a machine that is busy
+	const slack = 3 * time.Second // for a busy machine
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, c := range []struct {
 		name, config     string
@@ -491,8 +498,9 @@ func TestDeadConnectionIsNoticed(t *testing.T) {
 	}
 }
 
-// One that is only quiet, because its command is, is left alone.
-func TestQuietCommand(t *testing.T) {
+// TestQuietCommandKeepsConnection checks that a connection stays open if only
+// the command is quiet.
+func TestQuietCommandKeepsConnection(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -504,9 +512,9 @@ func TestQuietCommand(t *testing.T) {
 	}
 }
 
-// A connection is shared: whoever opened it with little time does not decide
-// for those who have more.
-func TestPatience(t *testing.T) {
+// TestPatienceOfSharedConnection checks that a caller with a short connect
+// timeout does not limit other callers of a shared connection.
+func TestPatienceOfSharedConnection(t *testing.T) {
 	for _, c := range []struct {
 		name, config  string
 		timeout, want time.Duration
@@ -529,9 +537,10 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A server that hangs for some seconds loses no commands of a connection that
-// was opened with less time than that.
-func TestOpenedInHaste(t *testing.T) {
+// TestShortConnectTimeoutKeepsConnection checks that commands survive a server
+// that hangs for some seconds, although the connection was opened with a
+// shorter connect timeout.
+func TestShortConnectTimeoutKeepsConnection(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -553,13 +562,15 @@ func TestOpenedInHaste(t *testing.T) {
 	}
 }
 
-// Check obeys its limits where a ProxyCommand takes its time to end.
+// TestCheckDoesNotWaitForProxyCommand checks that Check keeps its time limits
+// if a ProxyCommand ends slowly.
 func TestCheckDoesNotWaitForProxyCommand(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	link := sshtest.Delay(t, s.Addr, 0)
 	l := newLab(t, nil, s)
-	// Of what it leaves behind, standard error is waited for.
+	// The process that it leaves behind keeps standard error open, and Close
+	// waits for that.
 	l.configure(t, fmt.Sprintf("ProxyCommand setsid sleep 8 >/dev/null </dev/null & exec bash -c 'exec 3<>/dev/tcp/%s/%d; cat >&3 <&0 & cat <&3; kill $!'\n", link.Host, link.Port))
 	to := dest(s)
 	to.HostKeyCheck = transport.CheckNone
@@ -580,7 +591,8 @@ func TestCheckDoesNotWaitForProxyCommand(t *testing.T) {
 	}
 }
 
-// What cannot be read is no reason to trust, at the second look either.
+// TestCheckUnreadable checks that unreadable files do not lead to trust, not at
+// the second look either.
 func TestCheckUnreadable(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -591,7 +603,7 @@ func TestCheckUnreadable(t *testing.T) {
 	if err := os.Remove(l.known); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(l.known, 0o700); err != nil { // it is there, and cannot be read
+	if err := os.Mkdir(l.known, 0o700); err != nil { // it exists, but cannot be read
 		t.Fatal(err)
 	}
 	l.expired()

@@ -16,7 +16,7 @@ import (
 	"bolt/transport"
 )
 
-// A mask holds a text that is in no other memory.
+// A mask holds a text that occurs nowhere else in memory.
 type mask struct{ a, b []byte }
 
 func newMask() *mask {
@@ -26,7 +26,7 @@ func newMask() *mask {
 	return m
 }
 
-// text is a new string each time.
+// text returns a new string each time.
 func (m *mask) text() string {
 	sum := make([]byte, len(m.a))
 	for i := range sum {
@@ -35,9 +35,9 @@ func (m *mask) text() string {
 	return base64.StdEncoding.EncodeToString(sum)
 }
 
-// TestNoSecretsInMemory looks through the heap of a process that keeps a connection,
-// as the pool's daemon does, for what its caller was asked for: the password and the
-// key of the destination, and sudo's password, which is read and used.
+// TestNoSecretsInMemory searches the heap of a process that holds a connection,
+// as the pool daemon does, for secrets: the password and the key of the
+// destination, and sudo's password, which is sent to sudo.
 func TestNoSecretsInMemory(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil)
@@ -60,7 +60,7 @@ func TestNoSecretsInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The sudo of this test asks, and takes any password.
+		// The sudo of this test prompts, and accepts any password.
 		fake := filepath.Join(t.TempDir(), "sudo")
 		script := "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -p) prompt=$2; shift 2;; -u) shift 2;; -*) shift;; *) break;; esac; done\nprintf %s \"$prompt\" >&2; read -r answer; exec \"$@\"\n"
 		if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
@@ -73,7 +73,7 @@ func TestNoSecretsInMemory(t *testing.T) {
 		}
 		return conn.(*Conn)
 	}()
-	held := known.text() // which shows that looking finds something
+	held := known.text() // shows that the search works
 	dump := filepath.Join(t.TempDir(), "heap")
 	f, err := os.Create(dump)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestNoSecretsInMemory(t *testing.T) {
 	}
 	defer f.Close()
 	runtime.GC()
-	runtime.GC() // pools give up what they have at the second
+	runtime.GC() // pools release their memory at the second run
 	debug.WriteHeapDump(f.Fd())
 	heap, err := os.ReadFile(dump)
 	if err != nil {

@@ -13,13 +13,14 @@ import (
 // Protocol is the name of the transport.
 const Protocol = "ssh"
 
-// Transport returns how it is configured.
+// Transport returns the configuration options of the transport.
 func Transport() option.Transport {
 	return option.Transport{
 		Name:      Protocol,
 		NeedsHost: true,
 		Options: slices.Concat([]option.Option{
-			// These are of native-ssh, and shown if they are set all the same.
+			// These options belong to native-ssh. They are also shown here if
+			// they are set.
 			option.Command("ssh-command"), option.Flag("native-ssh"),
 		}, option.Sorted(append(option.RunAs(),
 			option.Flag("batch-mode"),
@@ -79,7 +80,7 @@ func check(c *option.Config) error {
 	return nil
 }
 
-// complete sets what only SSH has.
+// complete sets the fields of a Dest that only SSH uses.
 func complete(config option.Values, to *transport.Dest) {
 	to.Keepalive = config.Seconds("keepalive")
 	to.DisconnectTimeout = config.Seconds("disconnect-timeout")

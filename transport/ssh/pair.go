@@ -10,14 +10,14 @@ import (
 	"bolt/transport/shell"
 )
 
-// A pair is a Starter for a command that needs two sessions at a time: a
+// A pair is a Starter for a command that needs two sessions at a time: first a
 // lifeline of package shell, then the command's own session. If several
 // commands each had one session and waited for a second, they would block each
 // other. So only one command at a time can be between its first and its second
 // session.
 type pair struct {
 	*Conn
-	between bool // it has the first session, and the turn
+	between bool // it has the first session and blocks other pairs
 }
 
 // Start starts the first session, or the second one.
@@ -41,7 +41,7 @@ func (p *pair) Start(ctx context.Context, line string, tty bool) (shell.Session,
 	return s, err
 }
 
-// done lets the next pair start its sessions.
+// done allows the next pair to start its sessions.
 func (p *pair) done() {
 	if p.between {
 		p.between = false

@@ -13,9 +13,10 @@ import (
 	"bolt/transport"
 )
 
-// Commands that read a stream need two sessions each. They wait for each other where
-// the server has few, and where it has one only, they are refused.
-func TestPairs(t *testing.T) {
+// TestStreamCommandsTakeTwoSessions checks commands that read a stream. They
+// need two sessions each. If the server has few sessions, they wait for each
+// other; if it has only one, they are refused.
+func TestStreamCommandsTakeTwoSessions(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {
 		config string
@@ -58,7 +59,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// A stream comes whole under every login shell.
+// TestStreamLoginShells checks that a stream arrives completely under every
+// login shell.
 func TestStreamLoginShells(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})

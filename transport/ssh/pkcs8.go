@@ -18,12 +18,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// x/crypto reads all formats of ssh-keygen but one: PKCS #8 with a passphrase
-// (-m PKCS8), which is PBES2 with PBKDF2 and AES-CBC (RFC 8018 6.2).
+// x/crypto parses all formats of ssh-keygen but one: PKCS #8 with a passphrase
+// (-m PKCS8). That format is PBES2 with PBKDF2 and AES-CBC (RFC 8018 6.2).
 
 const encryptedPKCS8 = "ENCRYPTED PRIVATE KEY"
 
-// maxPBKDF2Rounds bounds the work that a file can ask for; OpenSSL writes 2,048.
+// maxPBKDF2Rounds limits the work that a file can cause; OpenSSL writes 2,048.
 const maxPBKDF2Rounds = 10_000_000
 
 func isEncryptedPKCS8(text []byte) bool {
@@ -31,7 +31,7 @@ func isEncryptedPKCS8(text []byte) bool {
 	return block != nil && block.Type == encryptedPKCS8
 }
 
-// decryptKey returns the private key of an encrypted file's text.
+// decryptKey returns the private key in an encrypted file.
 func decryptKey(text, passphrase []byte) (any, error) {
 	if block, _ := pem.Decode(text); block != nil && block.Type == encryptedPKCS8 {
 		return decryptPKCS8(block.Bytes, passphrase)
@@ -105,7 +105,7 @@ func decryptPKCS8(der, passphrase []byte) (any, error) {
 	}
 	data := info.Data
 	if len(iv) != aes.BlockSize || len(data) == 0 || len(data)%aes.BlockSize != 0 {
-		return nil, errors.New("encrypted data is cut")
+		return nil, errors.New("encrypted data is truncated")
 	}
 	key, err := pbkdf2.Key(prf, string(passphrase), kdf.Salt, kdf.Rounds, size)
 	if err != nil {

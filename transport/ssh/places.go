@@ -19,43 +19,47 @@ const (
 	firstSessionDelay = 20 * time.Millisecond
 	maxSessionDelay   = time.Second
 
-	// sessionBudget is how long a connection without any session of ours may
-	// refuse one. While others of ours run, waiting is queueing and has no end.
+	// sessionBudget limits the time for which a server can refuse a session on
+	// a connection that has no other sessions. If the connection has other
+	// sessions, the request waits for one of them without limit.
 	sessionBudget = 10 * time.Second
 
-	// relearnAfter is how many sessions must open before one more at a time
-	// is tried again.
+	// relearnAfter is the number of sessions that must open before the limit is
+	// raised by one again.
 	relearnAfter = 32
 
-	// roomToHold is how many places must be left when a session is held.
+	// roomToHold is the number of places that must stay free when a place is
+	// taken for a waiting session.
 	roomToHold = 2
 )
 
-// places limits the sessions of a connection, below the server's MaxSessions.
+// places limits the number of sessions on a connection, below the server's
+// MaxSessions.
 type places struct {
 	mu      sync.Mutex
-	limit   int // now
-	most    int // ever
+	limit   int // the present limit
+	most    int // the highest limit
 	taken   int
-	working int             // of taken: those that requests have, and no spare session or shell
-	opened  int             // since the limit last changed
+	working int             // part of taken: places of requests, without spare sessions and shells
+	opened  int             // sessions opened since the limit last changed
 	taught  bool            // the server has refused a session
-	waiting []chan struct{} // closed with a place given
+	waiting []chan struct{} // closed when the waiting request gets a place
 
 	// noQueue ends a request at once if the server has no free session and other
 	// requests use sessions. Otherwise the request waits for one of these sessions.
 	noQueue bool
 
-	// left are sessions that we have given up and the server has not closed:
-	// what runs there may never end, and keeps its place till then.
+	// left are sessions that bolt has closed and the server has not. Their
+	// processes may never end, and they occupy places on the server until then.
 	left map[*session]time.Time
 }
 
-// lostAfter is how long after it was given up a session's place counts as lost:
-// far more than the server needs to close a channel whose process has ended.
+// lostAfter is the time after which the place of a closed session counts as
+// lost. It is far longer than a server needs to close a channel whose process
+// has ended.
 const lostAfter = time.Second
 
-// leave notes that a session has been given up.
+// leave records that bolt has closed a session.
 func (p *places) leave(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,15 +87,16 @@ func (p *places) closed(s *session) (taught bool) {
 	return p.taught
 }
 
-// rest notes that no request has a session any more, before its end is known to
-// the request: the next one may come at that moment.
+// rest records that no request uses a session any more. It is called before the
+// request itself can see that the session has ended, because the next request
+// may come at that moment.
 func (p *places) rest(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rested(s)
 }
 
-// rested is rest with the lock held.
+// rested is rest for callers that hold the lock.
 func (p *places) rested(s *session) {
 	if !s.rested {
 		s.rested = true
@@ -99,14 +104,14 @@ func (p *places) rested(s *session) {
 	}
 }
 
-// claim notes that a request has got a place that was taken ahead.
+// claim records that a request uses a place that was taken in advance.
 func (p *places) claim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.working++
 }
 
-// giveBack gives back the place of a request that has opened no session.
+// giveBack releases the place of a request that has opened no session.
 func (p *places) giveBack() {
 	p.mu.Lock()
 	p.working--
@@ -114,16 +119,15 @@ func (p *places) giveBack() {
 	p.release()
 }
 
-// crowded reports whether a request ends at once instead of waiting.
+// crowded reports whether a request must fail at once instead of waiting.
 func (p *places) crowded() bool {
 	return p.noQueue && p.taught && p.working >= p.limit
 }
 
-// vacate gives back the place of a session that the server has closed. sshd
-// frees its own place only after it has read our close message and everything
-// that came with it: a request for a session in the same packet is refused. If
-// the server has shown its limit, the place is therefore free only after its next
-// answer.
+// vacate releases the place of a session that the server has closed. sshd frees
+// its own place only after it has read our close message and everything that
+// came with it: it refuses a request for a session in the same packet. So if
+// the server has shown its limit, the place is free only after its next answer.
 func (c *Conn) vacate(s *session) {
 	if c.places.closed(s) {
 		c.awaitAnswer()
@@ -131,8 +135,8 @@ func (c *Conn) vacate(s *session) {
 	c.places.release()
 }
 
-// questions are the requests of awaitAnswer, one at a time: a server that does not
-// answer shall not cost a goroutine for each session.
+// questions coordinates the requests of awaitAnswer: one at a time, so that a
+// server that does not answer does not cost a goroutine for each session.
 type questions struct {
 	mu     sync.Mutex
 	asking bool
@@ -165,7 +169,7 @@ func (c *Conn) awaitAnswer() {
 	}
 }
 
-// askAll sends requests as long as something waits for an answer.
+// askAll sends requests as long as any goroutine waits for an answer.
 func (c *Conn) askAll() {
 	q := &c.questions
 	for {
@@ -177,7 +181,7 @@ func (c *Conn) askAll() {
 		if answered == nil {
 			return
 		}
-		c.mux.SendRequest("keepalive@openssh.com", true, nil) // a refusal is an answer
+		c.mux.SendRequest("keepalive@openssh.com", true, nil) // a refusal is an answer, too
 		close(answered)
 	}
 }
@@ -192,7 +196,8 @@ func (c *Conn) NoQueue() {
 	c.places.noQueue = true
 }
 
-// free is how many sessions may run as long as those that are lost do not end.
+// free returns the number of sessions that can run while lost sessions do not
+// end.
 func (p *places) free() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +210,7 @@ func (p *places) free() int {
 	return max(0, n)
 }
 
-// try takes a place if one is free and nobody waits.
+// try takes a place if one is free and no request waits.
 func (p *places) try() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,8 +221,8 @@ func (p *places) try() bool {
 	return true
 }
 
-// hold takes a place for a session that waits for work, if requests have
-// enough besides and the server's limit, which they might meet, is not near.
+// hold takes a place for a session that waits for work. It fails if requests
+// have too few places left, or if the server has shown a limit.
 func (p *places) hold() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +240,7 @@ func (p *places) single() bool {
 	return p.taught && p.limit < 2
 }
 
-// short reports whether somebody waits for a place.
+// short reports whether any request waits for a place.
 func (p *places) short() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,11 +250,11 @@ func (p *places) short() bool {
 // errCrowded is the error of a request that must not wait for a place.
 var errCrowded = errors.New("other requests use all sessions")
 
-// errNoPlace is the error of a request without a place in all other cases.
+// errNoPlace is the error of a request that got no place for any other reason.
 var errNoPlace = errors.New("no free session")
 
-// take waits for a place; queued is called when it has to. The error is
-// errNoPlace if ctx or the connection ends first, or when all places are lost.
+// take waits for a place. It calls queued if it has to wait. It returns
+// errNoPlace if ctx or the connection ends first, or if all places are lost.
 func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func()) error {
 	p.mu.Lock()
 	if len(p.waiting) == 0 && p.taken < p.limit {
@@ -278,13 +283,13 @@ func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func())
 			return errNoPlace
 		}
 	}
-	p.taken-- // given at the same moment
+	p.taken-- // the place was given at the same moment
 	p.working--
 	p.give()
 	return errNoPlace
 }
 
-// await is the wait of take.
+// await waits for take.
 func (p *places) await(ctx context.Context, turn, ended <-chan struct{}) bool {
 	look := time.NewTicker(lostAfter)
 	defer look.Stop()
@@ -318,8 +323,8 @@ func (p *places) release() {
 	p.give()
 }
 
-// refused gives a place back that the server did not have: the limit falls
-// to what is open.
+// refused releases a place for which the server had no session. The limit
+// becomes the number of open sessions.
 func (p *places) refused() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -336,7 +341,7 @@ func (p *places) refusedRequest() (others int, crowded bool) {
 	return p.taken, p.crowded()
 }
 
-// fall is refused with the lock held.
+// fall is refused for callers that hold the lock.
 func (p *places) fall() {
 	p.taken--
 	p.taught = true
@@ -345,7 +350,7 @@ func (p *places) fall() {
 	p.give()
 }
 
-// used counts a session that was opened.
+// used counts an opened session.
 func (p *places) used() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -356,7 +361,7 @@ func (p *places) used() {
 	}
 }
 
-// opened is a channel with its requests, or why there is none.
+// opened is a channel with its requests, or the error of opening it.
 type opened struct {
 	ch   ssh.Channel
 	reqs *requests
@@ -387,8 +392,8 @@ func (c *Conn) openOn(kind string, extra []byte) (ssh.Channel, <-chan *ssh.Reque
 	return r.ch, r.reqs, r.err
 }
 
-// openChannel opens a channel. When ctx or the connection ends first, the
-// channel is closed as soon as it is there.
+// openChannel opens a channel. If ctx or the connection ends first, it closes
+// the channel as soon as it is open.
 func (c *Conn) openChannel(ctx context.Context, kind string, extra []byte) (opened, error) {
 	results := make(chan opened)
 	asked := c.work.start(func() {
@@ -427,8 +432,8 @@ func (c *Conn) sessionsTaken() *transport.Error {
 		Hint: "Increase MaxSessions in the server's sshd_config."}
 }
 
-// newSession opens a session. One that the server has no room for is tried
-// again: when another of ours ends, or after a while.
+// newSession opens a session. If the server has no room for it, newSession
+// tries again when another session of the connection ends, or after a delay.
 func (c *Conn) newSession(ctx context.Context) (opened, error) {
 	delay := firstSessionDelay
 	var refusedFrom time.Time
@@ -444,7 +449,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 			}
 			if !c.isOver() {
 				return opened{}, &transport.Error{Class: transport.ClassConnect, Code: codeConnect,
-					Msg: fmt.Sprintf("The connection to %s has no session left: commands that were given up have not ended there", c.e.to.Host)}
+					Msg: fmt.Sprintf("The connection to %s has no session left: cancelled commands have not ended on the machine", c.e.to.Host)}
 			}
 			return opened{}, c.lostError("")
 		}
@@ -464,7 +469,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 		if refusal.Reason != ssh.ConnectionFailed && refusal.Reason != ssh.ResourceShortage {
 			c.places.giveBack()
 			return opened{}, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect, Err: err,
-				Msg: fmt.Sprintf("%s opens no sessions: %s", c.e.to.Host, cmp.Or(safetext.Message(refusal.Message), refusal.Reason.String()))}
+				Msg: fmt.Sprintf("%s does not open sessions: %s", c.e.to.Host, cmp.Or(safetext.Message(refusal.Message), refusal.Reason.String()))}
 		}
 		others, crowded := c.places.refusedRequest()
 		c.warm.yield()
@@ -478,7 +483,7 @@ func (c *Conn) newSession(ctx context.Context) (opened, error) {
 		} else if time.Since(refusedFrom) > sessionBudget {
 			return opened{}, &transport.Error{Class: transport.ClassThrottled, Code: codeConnect, Err: err,
 				Msg:  fmt.Sprintf("%s has had no free session for %v: %s", c.e.to.Host, sessionBudget, cmp.Or(safetext.Message(refusal.Message), refusal.Reason.String())),
-				Hint: "Raise MaxSessions in its sshd_config; processes that outlive their session keep its place."}
+				Hint: "Raise MaxSessions in its sshd_config. Processes that outlive their session still count towards it."}
 		}
 		c.log.Debug("session refused, trying again", "target", c.e.to.Host, "delay", delay)
 		if err := pause(ctx, delay/2+rand.N(delay)); err != nil {

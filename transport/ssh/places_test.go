@@ -15,7 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// together runs commands that end when all of them run, or fail after a while.
+// together runs commands that end when all of them run, or fail after a
+// timeout.
 func together(t *testing.T, c *Conn, commands int) (errs []error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,8 +36,8 @@ func together(t *testing.T, c *Conn, commands int) (errs []error) {
 	return errs
 }
 
-// TestNoRefusalBelowLimit: a server whose limit is known is never asked for more
-// sessions, though a session's place is free there only a moment after its end.
+// TestNoRefusalBelowLimit checks that bolt never requests more sessions than a
+// known limit, although the server frees a session only a moment after its end.
 func TestNoRefusalBelowLimit(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 2, 3} {
@@ -59,8 +60,9 @@ func TestNoRefusalBelowLimit(t *testing.T) {
 	}
 }
 
-// TestSpareTeachesAtOnce: the refusal of a session that is opened ahead counts
-// what is open when it arrives, and not when the session is wanted.
+// TestSpareTeachesAtOnce checks the refusal of a spare session: the limit
+// becomes the number of sessions that are open when the refusal arrives, and
+// not when the session is needed.
 func TestSpareTeachesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxSessions 1\n"})
@@ -85,8 +87,8 @@ func TestSpareTeachesAtOnce(t *testing.T) {
 	work.Wait()
 }
 
-// TestNoQueue: a caller with other connections gets a request back for which
-// the server has no session, and nothing of it has run.
+// TestNoQueue checks that a caller with other connections gets a request back
+// if the server has no session for it, and that nothing has run.
 func TestNoQueue(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxSessions 1\n"})
@@ -119,16 +121,16 @@ func TestNoQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	work.Wait()
-	for i := range 5 { // one after the other, nothing is refused
+	for i := range 5 { // commands one after the other are not refused
 		if st, err := c.Run(t.Context(), &transport.Cmd{Line: "true"}); err != nil || !st.OK() {
 			t.Errorf("command %d afterwards: %+v, %v", i, st, err)
 		}
 	}
 }
 
-// TestGivenUpSessionIsNoRequest: a request waits for the place of a session that
-// was given up, even if the caller has other connections. To return it at once
-// would have it come back at once.
+// TestGivenUpSessionIsNoRequest checks that a request waits for the place of a
+// closed session, even if the caller has other connections. Otherwise the
+// request would be returned and come back at once.
 func TestGivenUpSessionIsNoRequest(t *testing.T) {
 	p := &places{limit: 1, most: 1, taught: true, noQueue: true}
 	s := &session{done: make(chan struct{})}
@@ -144,7 +146,7 @@ func TestGivenUpSessionIsNoRequest(t *testing.T) {
 	}
 	p.leave(s)
 	if err := take(); err != errNoPlace || queued != 1 {
-		t.Errorf("beside a session that was given up: %v, queued %d times", err, queued)
+		t.Errorf("beside a closed session: %v, queued %d times", err, queued)
 	}
 	close(s.done)
 	if p.closed(s); p.working != 0 {
@@ -152,8 +154,9 @@ func TestGivenUpSessionIsNoRequest(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreShared: sessions that end while a server owes an answer wait for one
-// further answer together, and none of them for the answer to an earlier question.
+// TestQuestionsAreShared checks sessions that end while a server owes an
+// answer: they wait together for one further answer, and none of them for the
+// answer to an earlier request.
 func TestQuestionsAreShared(t *testing.T) {
 	t.Parallel()
 	mute := &muteMux{asked: make(chan struct{}, 100), answers: make(chan struct{})}

@@ -14,8 +14,8 @@ import (
 	"bolt/transport"
 )
 
-// A commandConn is a ProxyCommand as a net.Conn: its standard input and
-// output are the stream (ssh_config(5)).
+// A commandConn is a ProxyCommand as a net.Conn. Its standard input and output
+// are the stream (ssh_config(5)).
 type commandConn struct {
 	command string
 	in      io.WriteCloser
@@ -28,8 +28,8 @@ type commandConn struct {
 	closed sync.Once
 }
 
-// startCommand starts a command in a process group of its own. An environ of
-// nil is ours.
+// startCommand starts a command in its own process group. An environ of nil
+// means the environment of this process.
 func startCommand(ctx context.Context, command, dir string, environ []string, grace time.Duration) (stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func startCommand(ctx context.Context, command, dir string, environ []string, gr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c := &commandConn{command: command, errors: &safetext.Tail{}, grace: grace, cmd: cmd, exited: make(chan struct{})}
 	cmd.Stderr = c.errors
-	// Others may keep the error output open; the exit is what counts.
+	// Other processes may keep standard error open. Only the exit of the
+	// command matters.
 	cmd.WaitDelay = grace
 	var err error
 	if c.in, err = cmd.StdinPipe(); err != nil {
@@ -57,8 +58,8 @@ func startCommand(ctx context.Context, command, dir string, environ []string, gr
 func (c *commandConn) Read(p []byte) (int, error)  { return c.out.Read(p) }
 func (c *commandConn) Write(p []byte) (int, error) { return c.in.Write(p) }
 
-// Close ends the process and what it has started: by the end of its input,
-// then TERM, and KILL after the grace time.
+// Close ends the process and its children: it closes the input and sends TERM,
+// and KILL after the grace time.
 func (c *commandConn) Close() error {
 	c.closed.Do(func() {
 		c.in.Close()
@@ -66,14 +67,14 @@ func (c *commandConn) Close() error {
 		kill := time.AfterFunc(c.grace, func() { syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) })
 		defer kill.Stop()
 		c.out.Close()
-		c.cmd.Wait() // its status does not matter: we have ended it
+		c.cmd.Wait() // Close has ended it, so its status does not matter
 		close(c.exited)
 	})
 	<-c.exited
 	return nil
 }
 
-// explain adds to a failed handshake what the command has said.
+// explain adds the command's error output to the error of a failed handshake.
 func (c *commandConn) explain(e *endpoint, err error, w *wire) error {
 	t := asError(err, e.to.Host)
 	if w.greeted() || t.Class != transport.ClassConnect {
@@ -95,8 +96,8 @@ func (c *commandConn) SetDeadline(time.Time) error      { return net.ErrClosed }
 func (c *commandConn) SetReadDeadline(time.Time) error  { return net.ErrClosed }
 func (c *commandConn) SetWriteDeadline(time.Time) error { return net.ErrClosed }
 
-// commandAddr stands for an address that only the command knows. Its text
-// parses as one, as x/crypto's known_hosts wants it.
+// commandAddr stands for an address that only the command knows. It can be
+// parsed as an address, because the known_hosts code of x/crypto requires that.
 type commandAddr struct{}
 
 func (commandAddr) Network() string { return "tcp" }

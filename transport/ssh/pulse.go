@@ -6,41 +6,43 @@ import (
 	"time"
 )
 
-// A moment is a time by both clocks. The monotonic one stands still while a
-// laptop is suspended, the other may be set: what lies between two moments is
-// the longer of the two.
+// A moment is a time by two clocks. The monotonic clock stops while a laptop is
+// suspended, and the wall clock can be set. The time between two moments is the
+// longer of the two differences.
 type moment struct{ mono, wall time.Duration }
 
 func (m moment) since(before moment) time.Duration {
 	return max(m.mono-before.mono, m.wall-before.wall)
 }
 
-// What a pulse's beat calls for.
+// beat is the action that a beat of a pulse requires.
 type beat uint8
 
 const (
-	beatQuiet beat = iota // something has come, and gone
-	beatAsk               // ask for a sign of life
-	beatDead              // too many questions have had no answer
+	beatQuiet beat = iota // data has arrived and was sent
+	beatAsk               // send a keepalive
+	beatDead              // too many keepalives have had no answer
 )
 
-// A pulse decides when a peer is asked for a sign of life and when it counts
-// as dead. One beat follows another after an interval.
+// A pulse decides when a keepalive is sent to a peer and when the peer counts
+// as dead. There is one beat per interval.
 type pulse struct {
 	interval time.Duration
-	misses   int // questions that may stay open; -1: any number
+	misses   int // keepalives that may stay unanswered; -1: any number
 
 	received, sent uint64
 	last           moment
 	silent         int
 }
 
-// next is one beat, at a moment when so many bytes had come and gone in all.
-// The peer may count what it hears from us (sshd_config(5), ClientAliveInterval),
-// so we speak once an interval, too.
+// next is one beat. received and sent are the total numbers of bytes at the
+// moment now. The peer may also watch for data from this side (sshd_config(5),
+// ClientAliveInterval), so a keepalive is sent if nothing else was sent for an
+// interval.
 //
-// A beat that comes far too late says that we were stopped or suspended. What
-// the peer has sent meanwhile may not be read yet, so it is asked anew.
+// If a beat comes far too late, this process was stopped or suspended. Data
+// that the peer has sent meanwhile may not be read yet, so the count of misses
+// starts again.
 func (p *pulse) next(now moment, received, sent uint64) beat {
 	late := now.since(p.last) > 2*p.interval
 	p.last = now
@@ -62,31 +64,33 @@ func (p *pulse) next(now moment, received, sent uint64) beat {
 	return beatAsk
 }
 
-// A keeper asks the peer of one connection for signs of life. It has two timers
-// and, while a question is open, a goroutine of the Conn's crew.
+// A keeper sends keepalives on one connection. It has two timers and, while a
+// keepalive is unanswered, a goroutine of the Conn's crew.
 type keeper struct {
-	patience time.Duration // with a peer that owes an answer; 0: any
+	patience time.Duration // time for which a peer may owe an answer; 0: no limit
 
 	mu    sync.Mutex
 	pulse pulse
 	timer *time.Timer   // of the next beat
-	open  chan struct{} // closed when the question under way has an answer; nil: there is none
+	open  chan struct{} // closed when the pending keepalive is answered; nil if none is pending
 	over  bool
 
-	// An answer is owed while a command has begun and nothing has come since.
-	owed              *time.Timer // nil before it was first wanted
+	// An answer is owed while a command has begun and nothing has arrived
+	// since.
+	owed              *time.Timer // nil until first needed
 	owing             bool
-	asked             bool   // for a sign of life, in vain so far
+	asked             bool   // a keepalive was sent and nothing has arrived yet
 	owedFrom          uint64 // bytes received when it began
 	owedSince, owedAt moment // when it began, and when owed was last set
 }
 
-// beatGrid is what beats are a multiple of: those of many connections come
-// together, so that one wake-up serves them, and their answers too.
+// beatGrid is the multiple to which beats are rounded. So the beats of many
+// connections fall together, and one wake-up of the process serves them and
+// their answers.
 const beatGrid = time.Second
 
-// untilBeat is the time from now to the beat that is an interval away, or up to
-// half a beatGrid sooner or later.
+// untilBeat returns the time from now to the next beat: the interval, changed
+// by up to half a beatGrid.
 func untilBeat(now time.Time, interval time.Duration) time.Duration {
 	if interval < 2*beatGrid {
 		return interval
@@ -95,7 +99,7 @@ func untilBeat(now time.Time, interval time.Duration) time.Duration {
 	return interval + due.Round(beatGrid).Sub(due)
 }
 
-// keep begins to watch.
+// keep starts the keepalives.
 func (c *Conn) keep() {
 	k := &c.keeper
 	k.mu.Lock()
@@ -105,7 +109,7 @@ func (c *Conn) keep() {
 	k.timer = time.AfterFunc(untilBeat(time.Now(), c.e.keepalive), func() { c.work.run(c.beat) })
 }
 
-// unkeep ends the watch.
+// unkeep stops the keepalives.
 func (c *Conn) unkeep() {
 	k := &c.keeper
 	k.mu.Lock()
@@ -117,9 +121,9 @@ func (c *Conn) unkeep() {
 	}
 }
 
-// expect is told that a command begins. If nothing at all comes for as long as
-// it may take to connect, the peer is gone: whoever would have waited so long
-// for a new connection need not wait for the keepalive of this one.
+// expect is called when a command begins. If nothing at all arrives within the
+// patience of the endpoint, the peer counts as dead. So a command on an open
+// connection waits no longer for a dead peer than a new connection would.
 func (c *Conn) expect() {
 	k := &c.keeper
 	if k.patience <= 0 {
@@ -129,7 +133,7 @@ func (c *Conn) expect() {
 	defer k.mu.Unlock()
 	received := c.wire.received.Load()
 	if k.over || k.owing && k.owedFrom == received {
-		return // the time of a command before this one runs
+		return // the time of an earlier command is still running
 	}
 	k.owedFrom, k.owedSince, k.asked = received, c.wire.now(), false
 	if !k.owing {
@@ -138,7 +142,7 @@ func (c *Conn) expect() {
 	}
 }
 
-// setOwed needs the keeper's lock.
+// setOwed sets the timer. The caller must hold the keeper's lock.
 func (c *Conn) setOwed(after time.Duration) {
 	k := &c.keeper
 	k.owedAt = c.wire.now()
@@ -149,8 +153,9 @@ func (c *Conn) setOwed(after time.Duration) {
 	}
 }
 
-// overdue asks for a sign of life in the middle of the time, and gives the
-// connection up at its end; unless we have slept ourselves.
+// overdue sends a keepalive in the middle of the time, and closes the
+// connection at its end. It does not close the connection if this process was
+// suspended.
 func (c *Conn) overdue() {
 	k := &c.keeper
 	k.mu.Lock()
@@ -162,7 +167,7 @@ func (c *Conn) overdue() {
 	case k.asked && !slept:
 		k.owing = false
 		k.mu.Unlock()
-		c.fail(fmt.Errorf("nothing has come for %v", k.patience))
+		c.fail(fmt.Errorf("no data received for %v", k.patience))
 		return
 	case c.wire.now().since(k.owedSince) < k.patience/2:
 		c.setOwed(k.patience/2 - c.wire.now().since(k.owedSince)) // it began later than the one that owed was set for
@@ -192,12 +197,12 @@ func (c *Conn) beat() {
 	case beatAsk:
 		c.ask()
 	case beatDead:
-		c.fail(fmt.Errorf("no sign of life for %v", c.wire.silence().Round(time.Second)))
+		c.fail(fmt.Errorf("no data received for %v", c.wire.silence().Round(time.Second)))
 	}
 }
 
-// ask sends a question, unless one is under way. The channel is closed when it
-// has its answer or the connection has ended.
+// ask sends a keepalive, unless one is pending. The channel is closed when the
+// keepalive is answered or the connection has ended.
 func (c *Conn) ask() <-chan struct{} {
 	k := &c.keeper
 	k.mu.Lock()
@@ -207,8 +212,8 @@ func (c *Conn) ask() <-chan struct{} {
 	}
 	answered := make(chan struct{})
 	if !c.work.start(func() {
-		// Any answer will do, a refusal too (OpenSSH's PROTOCOL); the wire
-		// counts what comes.
+		// Any answer counts, including a refusal (OpenSSH's PROTOCOL). The wire
+		// counts the received bytes.
 		c.mux.SendRequest("keepalive@openssh.com", true, nil)
 		k.mu.Lock()
 		k.open = nil

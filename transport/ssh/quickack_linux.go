@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ackNow asks for an immediate acknowledgement of what was received. The
-// kernel forgets the wish by and by, so it is said after each read. Errors do
-// not matter: it is only about speed.
+// ackNow makes the kernel acknowledge received data at once. The kernel resets
+// the option after a while, so it is set after each read. Errors are ignored,
+// because the option affects only speed.
 func ackNow(c net.Conn) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

@@ -4,5 +4,5 @@ package ssh
 
 import "net"
 
-// ackNow does nothing: other systems have no such wish.
+// ackNow does nothing: only Linux has this option.
 func ackNow(net.Conn) {}

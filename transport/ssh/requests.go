@@ -11,23 +11,23 @@ import (
 	"bolt/transport"
 )
 
-// requests are what the server asks for on one channel, and tells of its end.
+// requests are the server's requests on one channel, and its status at the end.
 //
-// Somebody has to read them all the time: sshd asks for signs of life
-// (sshd_config(5), ClientAliveInterval) on the first open channel, and x/crypto
-// reads nothing more from the connection when sixteen of them lie there. Where
-// a session runs its own goroutine reads; the channels that wait for one share
-// Conn.serve, and are handed over by claim.
+// Requests must be read at all times. sshd sends keepalives (sshd_config(5),
+// ClientAliveInterval) on the first open channel, and x/crypto stops reading
+// from the connection when sixteen requests are unread. A running session has
+// its own goroutine for it. The channels that wait for a session share
+// Conn.serve; claim takes them over from it.
 type requests struct {
 	in      <-chan *ssh.Request
-	watched bool // by Conn.serve, maybe; set before anybody else has it
+	watched bool // Conn.serve may read it; set before any other goroutine has it
 
-	// By whoever reads.
+	// Only the reader uses these.
 	status transport.Status
 	told   bool // status is known
 }
 
-// note takes one request (RFC 4254 6.10).
+// note handles one request (RFC 4254 6.10).
 func (q *requests) note(r *ssh.Request) error {
 	switch r.Type {
 	case "exit-status":
@@ -51,19 +51,19 @@ func (q *requests) note(r *ssh.Request) error {
 	return r.Reply(false, nil)
 }
 
-// drain takes requests until the server closes the channel.
+// drain handles requests until the server closes the channel.
 func (q *requests) drain() {
 	for r := range q.in {
-		_ = q.note(r) // that the connection has ended is seen elsewhere
+		_ = q.note(r) // the end of the connection is detected elsewhere
 	}
 }
 
-// maxWatched is how many channels Conn.serve reads at a time: the spare
-// session, the two shells, and one that is being claimed or given up.
+// maxWatched is the number of channels that Conn.serve reads at a time: the
+// spare session, the two shells, and a channel that is being claimed or closed.
 const maxWatched = 4
 
-// watch has Conn.serve read requests, as soon as it has room. It is called
-// before anybody else knows of the channel.
+// watch makes Conn.serve read the requests as soon as it has room. It must be
+// called before any other goroutine has the channel.
 func (c *Conn) watch(q *requests) {
 	select {
 	case c.watching <- q:
@@ -72,8 +72,8 @@ func (c *Conn) watch(q *requests) {
 	}
 }
 
-// claim takes requests over from Conn.serve: after it the caller is their only
-// reader.
+// claim takes requests over from Conn.serve. After that, the caller is their
+// only reader.
 func (c *Conn) claim(q *requests) {
 	if !q.watched {
 		return
@@ -92,7 +92,7 @@ func (c *Conn) abandon(o opened) {
 	o.reqs.drain()
 }
 
-// openWatched opens a session to be used later.
+// openWatched opens a session for later use.
 func (c *Conn) openWatched() opened {
 	asked := time.Now()
 	ch, reqs, err := c.openOn("session", nil)
@@ -105,10 +105,12 @@ func (c *Conn) openWatched() opened {
 	return opened{ch: ch, reqs: q}
 }
 
-// A watch list is what Conn.serve reads beside the connection's own requests.
+// A watchList holds the requests that Conn.serve reads in addition to those of
+// the connection itself.
 type watchList [maxWatched]*requests
 
-// in is where requests of one entry come from; nil, and so never, for none.
+// in returns the channel with the requests of one entry, or nil for an empty
+// entry.
 func (w *watchList) in(i int) <-chan *ssh.Request {
 	if w[i] == nil {
 		return nil
@@ -116,8 +118,8 @@ func (w *watchList) in(i int) <-chan *ssh.Request {
 	return w[i].in
 }
 
-// replace puts one entry in the place of another; nil is none. It returns
-// false if the other is not there.
+// replace replaces the entry old with by; nil stands for an empty entry. It
+// returns false if old is not in the list.
 func (w *watchList) replace(old, by *requests) bool {
 	for i := range w {
 		if w[i] == old {
@@ -128,7 +130,7 @@ func (w *watchList) replace(old, by *requests) bool {
 	return false
 }
 
-// full reports whether there is no room for another.
+// full reports whether the list has no empty entry.
 func (w *watchList) full() bool {
 	for _, q := range w {
 		if q == nil {

@@ -16,9 +16,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// A server that asks us for signs of life gets them, whatever is open on the
-// connection: sshd asks on the first channel that there is.
-func TestServerAsks(t *testing.T) {
+// TestAnswersKeepalivesOfServer checks that keepalives of the server are
+// answered, whatever is open on the connection. sshd sends them on the first
+// open channel.
+func TestAnswersKeepalivesOfServer(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {
 		name, config string
@@ -72,7 +73,7 @@ func asker(t *testing.T, answers *atomic.Int64) (*sshtest.Peer, string) {
 		var asking sync.WaitGroup
 		defer asking.Wait()
 		asking.Go(func() {
-			for range 20 { // more than x/crypto holds
+			for range 20 { // more than x/crypto buffers
 				ch.SendRequest("eow@openssh.com", false, nil)
 			}
 			for range 5 {
@@ -85,7 +86,7 @@ func asker(t *testing.T, answers *atomic.Int64) (*sshtest.Peer, string) {
 				continue
 			}
 			r.Reply(true, nil)
-			code := byte(len(r.Payload)) // any
+			code := byte(len(r.Payload)) // any value
 			ch.SendRequest("keepalive@openssh.com", false, nil)
 			ch.SendRequest("exit-status", false, []byte{0, 0, 0, code})
 			ch.Close()
@@ -108,8 +109,8 @@ func asker(t *testing.T, answers *atomic.Int64) (*sshtest.Peer, string) {
 	}), file
 }
 
-// No request is lost, and none answered twice, when a channel goes from one
-// reader to another.
+// TestRequestsAreHandedOver checks that no request is lost or answered twice
+// when a channel gets another reader.
 func TestRequestsAreHandedOver(t *testing.T) {
 	t.Parallel()
 	var answers atomic.Int64
@@ -143,15 +144,15 @@ func TestRequestsAreHandedOver(t *testing.T) {
 			return
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); answers.Load() < 5; time.Sleep(time.Millisecond) { // the spare session's at least
+	for end := time.Now().Add(10 * time.Second); answers.Load() < 5; time.Sleep(time.Millisecond) { // at least those of the spare session
 		if time.Now().After(end) {
 			t.Fatalf("%d answers", answers.Load())
 		}
 	}
 }
 
-// A command that may have begun is not given to the server again, though the
-// stream behind it is slow to end.
+// TestLostBehindProxyCommand checks that a command that may have begun is not
+// sent again, even if the stream under it ends slowly.
 func TestLostBehindProxyCommand(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/id"
@@ -174,7 +175,7 @@ func TestLostBehindProxyCommand(t *testing.T) {
 			}
 			work.Go(func() {
 				for r := range reqs {
-					if r.Type == "exec" { // it runs, and the machine loses the network
+					if r.Type == "exec" { // the command runs, and the machine loses the network
 						ran.Add(1)
 						conn.Close()
 					}
@@ -184,7 +185,7 @@ func TestLostBehindProxyCommand(t *testing.T) {
 	})
 	for _, k := range []struct{ name, config string }{
 		{"straight", ""},
-		// What stays in the background keeps standard error open.
+		// The process in the background keeps standard error open.
 		{"proxy command", "ProxyCommand setsid sleep 3 >/dev/null </dev/null & exec bash -c 'exec 3<>/dev/tcp/%h/%p; cat >&3 <&0 & cat <&3; kill $!'\n"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -205,7 +206,8 @@ func TestLostBehindProxyCommand(t *testing.T) {
 	}
 }
 
-// Nor after a session that ended with the request in it.
+// TestLostAfterSpentSession checks the same for a session that ended with the
+// request in it.
 func TestLostAfterSpentSession(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/id"
@@ -223,7 +225,7 @@ func TestLostAfterSpentSession(t *testing.T) {
 		n := 0
 		for open := range channels {
 			if n++; n > 1 {
-				conn.Close() // instead of a second session
+				conn.Close() // instead of opening a second session
 				continue
 			}
 			ch, reqs, err := open.Accept()
@@ -246,7 +248,7 @@ func TestLostAfterSpentSession(t *testing.T) {
 	}
 }
 
-// The list is as long as Conn.serve reads.
+// TestWatchList checks the length of the list that Conn.serve reads.
 func TestWatchList(t *testing.T) {
 	var w watchList
 	var all []*requests

@@ -25,12 +25,12 @@ type route struct {
 	via  *route // to the jump host, or nil
 	name string
 
-	principal string // whose ticket would log in; "" if there is none
+	principal string // of the Kerberos ticket; "" if there is none
 }
 
-// Route decides all that the caller's ssh_config, files and agent say about a
-// destination. Nothing is opened but the Kerberos cache, and that only where
-// its ticket is to be tried; key files are only looked at, once for each View.
+// Route decides all settings of a destination by the caller's ssh_config, files
+// and agent. It opens only the Kerberos cache, and only if a ticket must be
+// tried. It checks the state of key files, once for each View.
 func (v *View) Route(ctx context.Context, to transport.Dest) (transport.Route, error) {
 	r, err := v.route(ctx, to)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *route) Dial(ctx context.Context) (transport.Conn, error) {
 	return c, nil
 }
 
-// open reaches the endpoint, through jump hosts if need be.
+// open connects to the endpoint, through jump hosts if there are any.
 func (r *route) open(ctx context.Context) (*Conn, error) {
 	if err := r.v.reachAgent(ctx, r.e); err != nil {
 		return nil, err
@@ -80,9 +80,9 @@ func (r *route) open(ctx context.Context) (*Conn, error) {
 	return c, nil
 }
 
-// route follows a destination's jump hosts, and theirs. It refuses loops
-// before anybody waits for anybody: a hop that waits for itself, or two for
-// each other, would do so forever.
+// route resolves a destination, its jump host, that host's jump host, and so
+// on. It refuses loops before any dial begins, because hops that wait for each
+// other would wait forever.
 func (v *View) route(ctx context.Context, to transport.Dest) (*route, error) {
 	if to.Protocol != "" && to.Protocol != "ssh" {
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Code: codeConnect,
@@ -114,8 +114,8 @@ func (v *View) route(ctx context.Context, to transport.Dest) (*route, error) {
 	return first, nil
 }
 
-// routeKeys makes the names of routes: HMACs under a key that dies with the
-// process, so that nobody can tell a guessed password by one.
+// routeKeys computes the names of routes. They are HMACs with a random key of
+// this process, so that a guessed password cannot be checked against a name.
 type routeKeys struct{ macs sync.Pool }
 
 func newRouteKeys() *routeKeys {
@@ -124,14 +124,14 @@ func newRouteKeys() *routeKeys {
 	return &routeKeys{macs: sync.Pool{New: func() any { return &routeMAC{Hash: hmac.New(sha256.New, secret)} }}}
 }
 
-// A routeMAC is a hash with room for its input and output.
+// A routeMAC is a hash with buffers for its input and output.
 type routeMAC struct {
 	hash.Hash
 	in  fields
 	out []byte
 }
 
-// fields is a list of values, each framed by its length or of fixed size.
+// fields is a list of values, each with a length prefix or of fixed size.
 type fields []byte
 
 func (f *fields) text(s string) { *f = append(binary.AppendUvarint(*f, uint64(len(s))), s...) }
@@ -139,7 +139,7 @@ func (f *fields) num(n int)     { *f = binary.AppendVarint(*f, int64(n)) }
 
 func (f *fields) texts(list []string) {
 	if list == nil {
-		f.num(-1) // unset, which is not the same as none
+		f.num(-1) // unset differs from an empty list
 		return
 	}
 	f.num(len(list))
@@ -156,7 +156,7 @@ func (f *fields) flag(b bool) {
 	}
 }
 
-// key names the route.
+// key returns the name of the route.
 func (r *route) key() string {
 	k := r.v.d.routes
 	m := k.macs.Get().(*routeMAC)
@@ -168,20 +168,20 @@ func (r *route) key() string {
 	}
 	m.Write(m.in)
 	m.out = m.Sum(m.out[:0])
-	clear(m.in) // passwords were in it
+	clear(m.in) // it held passwords
 	return hex.EncodeToString(m.out)
 }
 
-// describe lists what makes the connection what it is, in a fixed order.
+// describe adds all properties that identify the connection, in a fixed order.
 //
-// Not in it: limits of time for dialling and closing, which are those of who
-// opened the connection (endpoint.patience says what that means for others);
-// whether a key file's passphrase is known, since whoever is
-// let through to a connection by an agent, or by a daemon of the same user, is
-// not asked for it either.
+// Some properties are left out. Timeouts for dialing and closing are those of
+// the caller that opened the connection (see endpoint.patience for the effect
+// on other callers). Whether the passphrase of a key file is known is left out,
+// too: an agent or a daemon of the same user does not ask for the passphrase
+// either before it gives access to a connection.
 func (r *route) describe(f *fields) {
 	v, e, c := r.v, r.e, r.e.conf
-	// The machine. The name as it was given is in messages.
+	// The machine. Messages contain the name as it was given.
 	f.text(e.to.Host)
 	f.text(e.host)
 	f.num(e.port)
@@ -191,7 +191,7 @@ func (r *route) describe(f *fields) {
 	f.texts(e.env)
 	f.flag(c.RequestTTY)
 
-	// The way to it. A jump host's own fields follow.
+	// The path to the machine. The fields of a jump host follow later.
 	f.text(c.BindAddress)
 	f.text(c.AddressFamily)
 	f.text(e.command)
@@ -231,7 +231,7 @@ func (r *route) describe(f *fields) {
 		f.text("")
 	}
 
-	// The rules for its host key.
+	// The rules for the host key.
 	f.text(e.hostport)
 	f.num(int(e.to.HostKeyCheck))
 	f.text(c.StrictHostKeyChecking)
@@ -246,7 +246,8 @@ func (r *route) describe(f *fields) {
 	}
 }
 
-// describeKey adds a key file and what may stand beside it.
+// describeKey adds a key file and the public key and certificate that may
+// belong to it.
 func (v *View) describeKey(f *fields, path string) {
 	if path == "" {
 		f.text("")
@@ -255,7 +256,7 @@ func (v *View) describeKey(f *fields, path string) {
 	f.text(v.stamp("key "+path, func() []string { return []string{path, path + ".pub", path + "-cert.pub"} }))
 }
 
-// defaultKeys are the files that are tried when none is named.
+// defaultKeys returns the files that are tried if no key file is configured.
 func (v *View) defaultKeys() []string {
 	var paths []string
 	for _, name := range defaultKeys {
@@ -265,8 +266,8 @@ func (v *View) defaultKeys() []string {
 	return paths
 }
 
-// stamp tells the paths and states of files as they were when it was first
-// asked for.
+// stamp returns the paths and states of files. The result is cached when it is
+// first computed.
 func (v *View) stamp(name string, files func() []string) string {
 	v.mu.Lock()
 	s, ok := v.stamps[name]
@@ -292,9 +293,9 @@ func (v *View) stamp(name string, files func() []string) string {
 	return s
 }
 
-// environDigest is a digest of an environment without what differs from one
-// terminal, login or working directory to the next and so tells nothing of
-// where a ProxyCommand leads.
+// environDigest returns a digest of an environment. Variables that differ
+// between terminals, logins or working directories are left out, because they
+// do not affect where a ProxyCommand connects to.
 func environDigest(list []string) []byte {
 	kept := slices.DeleteFunc(slices.Clone(list), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -307,12 +308,12 @@ func environDigest(list []string) []byte {
 	return sum[:]
 }
 
-// volatileVariable reports whether a variable describes the terminal, the
-// login or the shell that a command was typed into. SSH_AUTH_SOCK is none of
-// these: a ProxyCommand may be ssh.
+// volatileVariable reports whether a variable describes the terminal, the login
+// session or the shell of the caller. SSH_AUTH_SOCK does not count as volatile,
+// because a ProxyCommand may run ssh.
 func volatileVariable(name string) bool {
 	switch name {
-	case "PWD", "OLDPWD", "SHLVL", "_", // the shell's; Caller.Dir is told apart
+	case "PWD", "OLDPWD", "SHLVL", "_", // set by the shell; Caller.Dir is a separate field
 		"TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "GPG_TTY",
 		"TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "ITERM_SESSION_ID", "VTE_VERSION",
 		"TMUX", "TMUX_PANE", "STY", "WINDOW",

@@ -14,7 +14,7 @@ import (
 	"bolt/transport"
 )
 
-// A world is all that a route may depend on.
+// A world holds everything that a route can depend on.
 type world struct {
 	dir    string
 	caller Caller
@@ -31,7 +31,7 @@ func (w *world) write(t *testing.T, name, text string) {
 	}
 }
 
-// agent listens as an agent would.
+// agent listens like an agent.
 func (w *world) agent(t *testing.T, name string) {
 	t.Helper()
 	os.Remove(w.path(name))
@@ -52,8 +52,9 @@ func (w *world) key(t *testing.T, d *Dialer) string {
 	return r.Key()
 }
 
-// Each thing that would make OpenSSH open another connection, or treat it in
-// another way, makes another key; what would not, does not.
+// TestRouteKey checks that each setting that would make OpenSSH open another
+// connection, or use it in another way, changes the key, and that other
+// settings do not.
 func TestRouteKey(t *testing.T) {
 	const config = "Host web\n HostName 192.0.2.1\n User bob\nHost jumped\n ProxyJump gate\nHost command\n ProxyCommand nc %h %p\nHost *\n"
 	add := func(line string) func(*testing.T, *world) {
@@ -220,7 +221,7 @@ func TestRouteKey(t *testing.T) {
 	}
 }
 
-// The key of another process tells nothing of ours.
+// TestRouteKeyIsOfTheProcess checks that keys of different processes differ.
 func TestRouteKeyIsOfTheProcess(t *testing.T) {
 	w := &world{dir: t.TempDir(), to: transport.Dest{Protocol: "ssh", Host: "web", Password: transport.NewSecret("guess")}}
 	w.caller = Caller{Home: w.dir, UserConfig: w.path("config"), SystemConfig: os.DevNull}
@@ -238,7 +239,8 @@ func TestRouteKeyIsOfTheProcess(t *testing.T) {
 	}
 }
 
-// A View looks at each file once, and the next one again.
+// TestRouteLooksOnce checks that a View looks at each file once, and the next
+// View again.
 func TestRouteLooksOnce(t *testing.T) {
 	l := newLab(t, nil)
 	file := filepath.Join(t.TempDir(), "key")
@@ -264,8 +266,8 @@ func TestRouteLooksOnce(t *testing.T) {
 	}
 }
 
-// 10,000 destinations with a typical ssh_config, as one invocation after
-// another has them.
+// BenchmarkRoute computes the routes of 10,000 destinations with a typical
+// ssh_config, as each invocation does.
 func BenchmarkRoute(b *testing.B) {
 	const n = 10_000
 	l := newLab(b, nil)

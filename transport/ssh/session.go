@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	smallBuffer = 1 << 10  // what a session's input begins to be read with
+	smallBuffer = 1 << 10  // initial buffer size for a session's input
 	fullBuffer  = 32 << 10 // x/crypto's largest packet
 )
 
 // A session is a shell.Session on a channel.
 //
-// x/crypto's reads and writes on a channel end only when the server says so,
-// and sshd does not close a channel whose process lives on. So goroutines of
-// the Conn stand between, and what they hold may outlast Close until the
-// server lets go.
+// Reads and writes on a channel of x/crypto end only when the server closes the
+// channel, and sshd does not close a channel whose process still runs. So
+// goroutines of the Conn do them. These goroutines and their memory can outlast
+// Close until the server closes the channel.
 type session struct {
 	c  *Conn
 	ch ssh.Channel
@@ -38,12 +38,12 @@ type session struct {
 	err    error
 
 	// Guarded by places.mu.
-	rested  bool // no request has it any more
+	rested  bool // no request uses it any more
 	vacated bool // the server has closed it
 }
 
-// Start runs a line under the login shell. On an open connection with a spare
-// session it takes one round trip, two with a terminal.
+// Start runs a line in the login shell. On an open connection with a spare
+// session it takes one round trip, or two with a terminal.
 func (c *Conn) Start(ctx context.Context, line string, tty bool) (shell.Session, error) {
 	s, err := c.start(ctx, "exec", ssh.Marshal(&struct{ Line string }{line}), tty)
 	if err != nil {
@@ -57,22 +57,22 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 	for sent := false; ; sent = true {
 		ch, spare, err := c.session(ctx)
 		if sent && transport.ClassOf(err) == transport.ClassConnect {
-			// The request was in a session that ended then, and the connection
-			// after it: who knows what it has come to.
+			// The request was sent in a session that then ended, and so did the
+			// connection. The result of the request is unknown.
 			err = c.lostError("starting a command")
 		}
 		if err != nil {
 			return nil, err
 		}
 		if c.warm.kept {
-			c.prepareSpare() // now, so that it is there when the request is answered
+			c.prepareSpare() // now, so that it is open when the request is answered
 		}
 		s, err := c.begin(ctx, ch, request, payload, tty)
 		if err == errSpent && spare {
-			continue // the server had closed the session that was opened ahead
+			continue // the server had closed the spare session
 		}
 		if err == errSpent {
-			err = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("%s closed a session before it began", c.e.to.Host)}
+			err = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("%s closed a session before it answered the request", c.e.to.Host)}
 		}
 		if err != nil {
 			return nil, err
@@ -81,18 +81,19 @@ func (c *Conn) start(ctx context.Context, request string, payload []byte, tty bo
 	}
 }
 
-// errSpent says that a channel was closed before the request was answered.
+// errSpent is the error if a channel was closed before the request was
+// answered.
 var errSpent = errors.New("session is spent")
 
-// newSessionOn is a session before anything carries its streams.
+// newSessionOn returns a session that does not copy its streams yet.
 func (c *Conn) newSessionOn(ch ssh.Channel) *session {
 	s := &session{c: c, ch: ch, done: make(chan struct{}), stdout: shell.NewStream(), stderr: shell.NewStream()}
 	s.stdin.s = s
 	return s
 }
 
-// adopt makes a session of a channel in which something runs already. Its
-// place is given back when the server closes it.
+// adopt makes a session of a channel in which a process already runs. Its place
+// is released when the server closes the channel.
 func (c *Conn) adopt(o opened) *session {
 	c.places.claim()
 	s := c.newSessionOn(o.ch)
@@ -108,15 +109,16 @@ func (c *Conn) adopt(o opened) *session {
 	return s
 }
 
-// ptyRequest asks for a terminal (RFC 4254 6.2), with the modes as they are.
+// ptyRequest is the request for a terminal (RFC 4254 6.2). It does not change
+// the terminal modes.
 type ptyRequest struct {
 	Term                         string
 	Columns, Rows, Width, Height uint32
 	Modes                        string
 }
 
-// begin makes the request that starts something in a channel, whose place
-// it gives back when the server closes it.
+// begin sends the request that starts a process in a channel. The channel's
+// place is released when the server closes the channel.
 func (c *Conn) begin(ctx context.Context, o opened, request string, payload []byte, tty bool) (*session, error) {
 	s := c.newSessionOn(o.ch)
 	if tty {
@@ -151,8 +153,8 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 			}
 			return s, nil
 		case <-done:
-			// What has been asked for may be running a moment later, and a
-			// session that has started can be stopped as it should be.
+			// The process may start a moment later. A session that has started
+			// can then be stopped properly.
 			done, late = nil, time.After(answerTakes)
 		case <-late:
 			s.Close()
@@ -166,11 +168,11 @@ func (c *Conn) begin(ctx context.Context, o opened, request string, payload []by
 	}
 }
 
-// answerTakes is how long the answer to a request is waited for when nobody
-// wants the session any more.
+// answerTakes is the time to wait for the answer to a request after the session
+// is not needed any more.
 const answerTakes = 2 * time.Second
 
-// interrupted is the error for a ctx that has ended.
+// interrupted returns the error for a ctx that has ended.
 func (c *Conn) interrupted(ctx context.Context, doing string) *transport.Error {
 	class, what := transport.ClassCancelled, "cancelled"
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -187,7 +189,7 @@ func (c *Conn) request(ch ssh.Channel, request string, payload []byte, tty bool)
 			return c.requestFailed(err)
 		case !ok:
 			return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("%s refuses a terminal", c.e.to.Host),
-				Hint: "Its sshd_config or the key's options forbid it (PermitTTY, no-pty); set tty to false."}
+				Hint: "The server's sshd_config or the key's options forbid it (PermitTTY, no-pty); set tty to false."}
 		}
 	}
 	if err := c.askForwarding(ch); err != nil {
@@ -220,7 +222,8 @@ func (c *Conn) sendEnv(ch ssh.Channel) error {
 	return nil
 }
 
-// requestFailed tells a channel that has ended from a connection that has.
+// requestFailed distinguishes a channel that has ended from a connection that
+// has ended.
 func (c *Conn) requestFailed(err error) error {
 	if !errors.Is(err, io.EOF) || c.awaitEnd() {
 		return c.lostError("starting a command")
@@ -228,23 +231,24 @@ func (c *Conn) requestFailed(err error) error {
 	return errSpent
 }
 
-// carry has a goroutine pump. It ends the stream if the connection is over.
+// carry runs pump in a goroutine. If the connection is closed, it ends the
+// stream instead.
 func (c *Conn) carry(to *shell.Stream, from io.Reader) {
 	if !c.work.start(func() { pump(to, from) }) {
 		to.End()
 	}
 }
 
-// pump carries output from a channel to a stream. It discards the output that comes after the stream is
-// closed.
+// pump copies output from a channel to a stream. It discards output that comes
+// after the stream is closed.
 func pump(to *shell.Stream, from io.Reader) {
 	if to.Carry(from) == nil {
 		io.Copy(io.Discard, from)
 	}
 }
 
-// serve takes the server's requests until it closes the channel; the status is
-// among them. Then it gives the session's place back.
+// serve handles the server's requests, which include the exit status, until the
+// server closes the channel. Then it releases the session's place.
 func (s *session) serve(q *requests) {
 	defer s.c.vacate(s)
 	s.c.claim(q)
@@ -262,7 +266,7 @@ func (s *session) serve(q *requests) {
 	s.end(status, err)
 }
 
-// end sets how the session has ended. It returns false if that is known.
+// end sets the session's result. It returns false if the result was set before.
 func (s *session) end(status transport.Status, err error) (first bool) {
 	s.once.Do(func() {
 		first, s.status, s.err = true, status, err
@@ -286,15 +290,15 @@ func (s *session) Close() error {
 	s.stdout.Close()
 	s.stderr.Close()
 	s.stdin.abandon()
-	if s.end(transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: fmt.Sprintf("The session on %s was given up", s.c.e.to.Host)}) {
+	if s.end(transport.Status{}, &transport.Error{Class: transport.ClassCancelled, Msg: fmt.Sprintf("The session on %s was closed by bolt", s.c.e.to.Host)}) {
 		s.c.places.leave(s)
 		s.c.work.start(func() { s.ch.Close() }) // may wait for the network
 	}
 	return nil
 }
 
-// stdinPipe is the input of a session. Its goroutine starts with the first
-// Write: most commands have no input.
+// stdinPipe is the input of a session. Its goroutine starts at the first Write,
+// because most commands have no input.
 type stdinPipe struct {
 	s *session
 
@@ -312,7 +316,7 @@ func (p *stdinPipe) Write(b []byte) (int, error) {
 	}
 	if p.w == nil {
 		r, w := io.Pipe()
-		first := min(max(len(b)+1, smallBuffer), fullBuffer) // a full one becomes larger
+		first := min(max(len(b)+1, smallBuffer), fullBuffer) // feed enlarges a full buffer
 		if !p.s.c.work.start(func() { p.feed(r, make([]byte, first)) }) {
 			p.mu.Unlock()
 			return 0, io.ErrClosedPipe
@@ -324,7 +328,7 @@ func (p *stdinPipe) Write(b []byte) (int, error) {
 	return w.Write(b)
 }
 
-// feed carries input to the channel, then its end. buf is what it begins with:
+// feed copies input to the channel, and then its end. buf is the first buffer;
 // most input is one small piece.
 func (p *stdinPipe) feed(r *io.PipeReader, buf []byte) {
 	for {

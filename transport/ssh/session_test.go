@@ -51,7 +51,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// Close gives a session up though the process lives on and says nothing.
+// TestSessionClose checks that Close returns although the process lives on and
+// prints nothing.
 func TestSessionClose(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -70,7 +71,7 @@ func TestSessionClose(t *testing.T) {
 		ses.Close()
 		work.Wait()
 		if _, err := ses.Wait(); err == nil {
-			t.Error("a session that was given up has a status")
+			t.Error("a closed session has a status")
 		}
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("took %v", took)
@@ -83,7 +84,8 @@ type neverEnding struct{}
 
 func (neverEnding) Read(p []byte) (int, error) { return len(p), nil }
 
-// The server's MaxSessions is 10: more than that wait their turn.
+// TestManySessions checks that further sessions wait: the server's MaxSessions
+// is 10.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -164,7 +166,7 @@ func TestLost(t *testing.T) {
 		to := dest(s)
 		to.Host, to.Port, to.HostKeyCheck, to.Keepalive = link.Host, link.Port, transport.CheckNone, 100*time.Millisecond
 		c := l.mustDial(t, to)
-		// Silence with answers is no loss.
+		// Silence with answers does not count as a lost connection.
 		if out, _, _, err := output(t.Context(), c, "sleep 1; echo still here", "", false); err != nil || out != "still here\n" {
 			t.Fatalf("%q, %v", out, err)
 		}
@@ -172,7 +174,7 @@ func TestLost(t *testing.T) {
 		if transport.ClassOf(err) != transport.ClassLost || took > 5*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
-		wantText(t, "message", err.Error(), "no sign of life for")
+		wantText(t, "message", err.Error(), "no data received for")
 	})
 	t.Run("closed by us", func(t *testing.T) {
 		s := sshtest.Start(t, sshtest.Options{})
@@ -186,7 +188,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// A refused terminal is told from a command that fails.
+// TestRefusedTerminal checks that a refused terminal differs from a failed
+// command.
 func TestRefusedTerminal(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	key := filepath.Join(t.TempDir(), "key")
@@ -256,7 +259,7 @@ func TestSFTP(t *testing.T) {
 	}
 	read(far+"/new/deep/b", big, 0o600)
 	read(far+"/new/link", "aaa", 0o755)
-	if err := put("tree", far+"/new"); err != nil { // into it, as mv
+	if err := put("tree", far+"/new"); err != nil { // into the directory, as mv does
 		t.Fatal(err)
 	}
 	read(far+"/new/tree/a", "aaa", 0o755)
@@ -292,7 +295,8 @@ func TestSFTP(t *testing.T) {
 	}
 }
 
-// On a machine without tar, Put and Get go by SFTP.
+// TestCopyWithoutTar checks that Put and Get use SFTP if the machine has no
+// tar.
 func TestCopyWithoutTar(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

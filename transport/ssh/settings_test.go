@@ -12,8 +12,9 @@ import (
 	"bolt/transport"
 )
 
-// SetEnv and SendEnv reach every command, as ssh sends them, with the environment
-// of the caller; callers whose variables differ do not share a connection.
+// TestEnvironmentOfConfig checks that SetEnv and SendEnv reach every command,
+// as in ssh, with the environment of the caller. Callers whose variables differ
+// do not share a connection.
 func TestEnvironmentOfConfig(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{Config: "AcceptEnv LANG LC_* SITE WHO\n"})
 	l := newLab(t, nil, s)
@@ -35,7 +36,7 @@ func TestEnvironmentOfConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // the sessions that were opened ahead, too
+		for range 3 { // also in the spare sessions
 			if got, want := say(t, conn.(*Conn), line), who+",C.UTF-8,set,,a b,,\n"; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
@@ -49,7 +50,8 @@ func TestEnvironmentOfConfig(t *testing.T) {
 	}
 }
 
-// RequestTTY force gives each command a terminal, and the other values none.
+// TestRequestTTY checks that RequestTTY force gives each command a terminal,
+// and other values do not.
 func TestRequestTTY(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -70,8 +72,8 @@ func TestRequestTTY(t *testing.T) {
 	}
 }
 
-// A command of Match exec runs once for a caller, in its environment and
-// directory, and decides anew for the next one.
+// TestMatchExecOfCaller checks that a command of Match exec runs once per
+// caller, in the caller's environment and directory.
 func TestMatchExecOfCaller(t *testing.T) {
 	l := newLab(t, nil)
 	l.configure(t, "Match exec \"echo %n >>runs; test $SITE = here\"\n HostName there.example\nMatch host web2 exec 'kill -9 $$'\n User no\n")
@@ -107,8 +109,8 @@ func TestMatchExecOfCaller(t *testing.T) {
 	wantText(t, "error", err.Error(), l.config+":1", "characters that are not allowed in a command")
 }
 
-// A command of Match exec that hangs takes no longer than a connection may, and what it
-// has printed is part of the error.
+// TestMatchExecHangs checks that a hanging command of Match exec ends with the
+// connect timeout, and that its output is part of the error.
 func TestMatchExecHangs(t *testing.T) {
 	l := newLab(t, nil)
 	l.configure(t, "Match host web1 exec \"echo first >&2; echo no VPN >&2; sleep 60\"\n User no\nMatch exec \"sleep 8 & true\"\n User left\n")
@@ -128,8 +130,8 @@ func TestMatchExecHangs(t *testing.T) {
 	}
 }
 
-// A caller is warned about the lines that apply to its own targets, although callers
-// share the ssh_config that was read.
+// TestWarnsOfOwnTargets checks that a caller is warned about the lines that
+// apply to its own targets, although callers share the parsed ssh_config.
 func TestWarnsOfOwnTargets(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.Keep = true })
 	l.configure(t, "Host web*\nTunnel yes\nForwardAgent yes\nMatch host web* localnetwork 10.0.0.0/8\nUser x\nHost db*\nRemoteCommand tmux\n")

@@ -16,8 +16,9 @@ import (
 	"bolt/transport/archive"
 )
 
-// While a copy by SFTP is under way nobody else can look into it, whatever
-// the server's umask; then it has its modes.
+// TestSFTPIsPrivateUntilComplete checks that other users cannot read a copy by
+// SFTP before it is complete, whatever the server's umask is. After that, it
+// has its modes.
 func TestSFTPIsPrivateUntilComplete(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -58,8 +59,8 @@ func TestSFTPIsPrivateUntilComplete(t *testing.T) {
 						if !strings.HasPrefix(e.Name(), ".") {
 							continue // complete
 						}
-						// What was in it before its mode was asked for is
-						// covered by that mode; an empty directory hides nothing.
+						// The earlier content is covered by the mode that was
+						// set first; an empty directory hides nothing.
 						path := filepath.Join(far, e.Name())
 						inside, _ := os.ReadDir(path)
 						info, err := os.Lstat(path)
@@ -68,7 +69,7 @@ func TestSFTPIsPrivateUntilComplete(t *testing.T) {
 						}
 						looks++
 						if size := sizeOf(path); info.Mode().Perm()&0o077 != 0 && size < want {
-							if _, err := os.Lstat(path); err == nil { // else it was moved meanwhile
+							if _, err := os.Lstat(path); err == nil { // otherwise it was moved meanwhile
 								open = info.Mode().String()
 							}
 						}
@@ -99,8 +100,8 @@ func TestSFTPIsPrivateUntilComplete(t *testing.T) {
 	}
 }
 
-// What SFTP makes into an archive is what Pack makes of the same tree here, but
-// for its times.
+// TestArchiveBySFTP checks that the archive by SFTP equals the archive by Pack
+// of the same tree, except for the times.
 func TestArchiveBySFTP(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	c := newLab(t, nil, s).mustDial(t, dest(s))
@@ -163,7 +164,7 @@ func digest(t *testing.T, tree transport.Tree) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// failing takes some bytes and no more.
+// failing accepts some bytes and then fails.
 type failing struct {
 	after int
 	err   error
@@ -176,7 +177,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sizeOf is the size of all files at and below a path.
+// sizeOf returns the size of all files at and below a path.
 func sizeOf(path string) (size int64) {
 	filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

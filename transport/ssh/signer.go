@@ -13,8 +13,9 @@ import (
 	"bolt/transport/ssh/knownhosts"
 )
 
-// withKey is the authentication with one key. It asks for a passphrase only
-// if the server would accept the key, or if nothing else tells which it is.
+// withKey returns the authentication with one key. It asks for a passphrase
+// only if the server would accept the key, or if the public key is not known
+// without the passphrase.
 func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *authentication) ssh.AuthMethod {
 	return ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 		public := c.public
@@ -51,8 +52,9 @@ func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *au
 			}
 			sig, err := c.sign(ctx, data, algorithm)
 			if errors.Is(err, ErrNobody) && c.file != nil {
-				// The server has said that it would accept the key: x/crypto
-				// asks first (RFC 4252 7), which costs no authentication attempt.
+				// The server has answered that it would accept the key:
+				// x/crypto asks first (RFC 4252 7), which does not cost an
+				// authentication attempt.
 				a.record.note("%s (%v)", c.label, err)
 				a.record.want(c.file.path, true)
 				return nil, err
@@ -68,7 +70,7 @@ func (v *View) withKey(ctx context.Context, c candidate, limit *timeLimit, a *au
 }
 
 // signatures returns the allowed signature algorithms of a key. RSA keys sign
-// with SHA-2 (RFC 8332); ssh-rsa only if it was asked for.
+// with SHA-2 (RFC 8332); ssh-rsa is used only if it is configured.
 func signatures(public ssh.PublicKey, allowed []string) []string {
 	of := []string{knownhosts.Plain(public).Type()}
 	if of[0] == ssh.KeyAlgoRSA {
@@ -77,7 +79,7 @@ func signatures(public ssh.PublicKey, allowed []string) []string {
 	return slices.DeleteFunc(of, func(name string) bool { return !slices.Contains(allowed, name) })
 }
 
-// keySigner is an ssh.MultiAlgorithmSigner over a function.
+// keySigner is an ssh.MultiAlgorithmSigner that signs with a function.
 type keySigner struct {
 	public     ssh.PublicKey
 	algorithms []string

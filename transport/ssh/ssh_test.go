@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !given("test.parallel") {
-		flag.Set("test.parallel", "6") // most tests wait, for servers and for clocks
+		flag.Set("test.parallel", "6") // most tests wait for servers or timers
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		removeSudoers()
@@ -36,7 +36,7 @@ func given(name string) (is bool) {
 	return is
 }
 
-// A lab is a Dialer with files of its own.
+// A lab is a Dialer with its own files.
 type lab struct {
 	*Dialer
 	home   string
@@ -47,8 +47,8 @@ type lab struct {
 	warnings []string
 }
 
-// newLab makes a Dialer whose known_hosts holds the given servers. change, if
-// not nil, alters its options.
+// newLab returns a Dialer whose known_hosts holds the given servers. change, if
+// not nil, changes its options.
 func newLab(t testing.TB, change func(*Options), servers ...*sshtest.Server) *lab {
 	t.Helper()
 	l := &lab{home: t.TempDir()}
@@ -77,7 +77,7 @@ func newLab(t testing.TB, change func(*Options), servers ...*sshtest.Server) *la
 	return l
 }
 
-// configure writes the ssh_config; it counts for the first Dial.
+// configure writes the ssh_config. It takes effect at the first Dial.
 func (l *lab) configure(t testing.TB, text string) {
 	t.Helper()
 	text += fmt.Sprintf("\nHost *\nUserKnownHostsFile %s\nGlobalKnownHostsFile /dev/null\n", l.known)
@@ -99,13 +99,13 @@ func (l *lab) record(t testing.TB, lines string) {
 	}
 }
 
-// dest is the destination of a server, with its key.
+// dest returns the destination of a server, with its key.
 func dest(s *sshtest.Server) transport.Dest {
 	return transport.Dest{Protocol: "ssh", Host: s.Host, Port: s.Port, User: "root", PrivateKey: s.KeyFile,
 		ConnectTimeout: 20 * time.Second, LoadConfig: true, HostKeyCheck: transport.CheckStrict}
 }
 
-// peerDest is the destination of a peer that is no server.
+// peerDest returns the destination of a peer that is not an SSH server.
 func peerDest(p *sshtest.Peer) transport.Dest {
 	return transport.Dest{Protocol: "ssh", Host: p.Host, Port: p.Port, User: "root", ConnectTimeout: 10 * time.Second, HostKeyCheck: transport.CheckNone}
 }
@@ -120,7 +120,7 @@ func (l *lab) mustDial(t testing.TB, to transport.Dest) *Conn {
 	return c.(*Conn)
 }
 
-// refused dials and returns the error, which must be of a class and code.
+// refused dials and returns the error, which must have the class and code.
 func (l *lab) refused(t *testing.T, to transport.Dest, class transport.Class, code string) *transport.Error {
 	t.Helper()
 	c, err := l.Dial(t.Context(), to)
@@ -183,7 +183,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// everyonesDir is where all users have their private directories.
+// everyonesDir returns the directory for the private directories of all users.
 func everyonesDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "bolt-test-")
@@ -197,7 +197,7 @@ func everyonesDir(t *testing.T) string {
 	return dir
 }
 
-// entries are the paths of what is in a directory.
+// entries returns the paths of the entries of a directory.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(dir + "/*")
@@ -207,7 +207,7 @@ func entries(t *testing.T, dir string) []string {
 	return all
 }
 
-// writeText writes a file of the test's own.
+// writeText writes text to a file of the test.
 func writeText(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

@@ -17,8 +17,8 @@ import (
 	"bolt/transport/shell"
 )
 
-// startUp is a server, and an account there with a .bashrc that sshd's bash
-// reads.
+// startUp starts a server and returns an account on it with a .bashrc that
+// sshd's bash reads.
 func startUp(t *testing.T, name, bashrc string) (l *lab, to transport.Dest, home string) {
 	t.Helper()
 	return startUpWith(t, name, bashrc, false)
@@ -42,11 +42,11 @@ func writeStartUp(t *testing.T, home, bashrc string) {
 	}
 }
 
-// Start-up files that do something to the streams: what runs is reported as it
-// ran, and what cannot run is an error.
+// TestStartUpFiles checks start-up files that change the streams: a command
+// that runs is reported correctly, and a command that cannot run is an error.
 func TestStartUpFiles(t *testing.T) { startUpFiles(t, false) }
 
-// The same with shells that are ready, as on a long link.
+// TestStartUpFilesReady checks the same with ready shells, as on a slow link.
 func TestStartUpFilesReady(t *testing.T) { startUpFiles(t, true) }
 
 func startUpFiles(t *testing.T, eager bool) {
@@ -66,8 +66,8 @@ func startUpFiles(t *testing.T, eager bool) {
 	for i, k := range []struct {
 		name, bashrc string
 		want         outcome
-		fails        string // commands that must fail, with an error that says so
-		text         string // in it
+		fails        string // commands that must fail with an error
+		text         string // text of the error
 		noCopy       bool
 	}{
 		{name: "nothing", want: apart},
@@ -147,8 +147,9 @@ func startUpFiles(t *testing.T, eager bool) {
 	}
 }
 
-// Where a start-up file shows what is run, or exports all variables, it shows
-// nothing of what a command gets, and the command gets nothing of ours.
+// TestStartUpFileTraces checks start-up files that print executed lines or
+// export all variables: they print no data of a command, and the command gets
+// none of bolt's variables.
 func TestStartUpFileTraces(t *testing.T) {
 	t.Parallel()
 	for i, bashrc := range []string{"set -x", "set -v", "set -a", "trap 'echo \"$BASH_COMMAND\" >&2' DEBUG"} {
@@ -171,7 +172,8 @@ func TestStartUpFileTraces(t *testing.T) {
 	}
 }
 
-// What a start-up file prints is shown once.
+// TestStartUpFilePrints checks that the output of a start-up file is shown
+// once.
 func TestStartUpFilePrints(t *testing.T) {
 	t.Parallel()
 	l, to, _ := startUp(t, "prt", "echo noise; echo more >&2; shopt -s expand_aliases")
@@ -186,8 +188,9 @@ func TestStartUpFilePrints(t *testing.T) {
 	}
 }
 
-// A start-up file that changes between two commands is seen in time: nothing of
-// ours is shown, and nothing is run twice.
+// TestStartUpFileChanges checks that a start-up file that changes between two
+// commands is detected in time: no text of bolt is shown, and nothing runs
+// twice.
 func TestStartUpFileChanges(t *testing.T) {
 	t.Parallel()
 	l, to, home := startUp(t, "cng", "")
@@ -213,7 +216,8 @@ func TestStartUpFileChanges(t *testing.T) {
 	}
 }
 
-// Where a start-up file hides all, nobody knows whether a command has run.
+// TestStartUpFileHidesAll checks the error for a start-up file that hides all
+// output: it is unknown whether a command has run.
 func TestStartUpFileHidesAll(t *testing.T) {
 	t.Parallel()
 	l, to, _ := startUp(t, "hid", "exec >/dev/null 2>&1")
@@ -223,8 +227,9 @@ func TestStartUpFileHidesAll(t *testing.T) {
 	}
 }
 
-// What a start-up file makes of the shell does not get bytes that it would
-// take for commands, nor is half an environment an environment.
+// TestStartUpFileTakesInput checks that a program that replaces the shell in a
+// start-up file does not get bytes that it could take for commands, and that a
+// truncated environment is an error.
 func TestStartUpFileTakesInput(t *testing.T) {
 	t.Parallel()
 	for i, bashrc := range []string{"exec dash", "read x", "exec sh -s"} {
@@ -266,8 +271,8 @@ func TestStartUpFileTakesInput(t *testing.T) {
 	}
 }
 
-// A stream that a start-up file has taken away is an error, and one that it leaves comes
-// whole.
+// TestStartUpFileAndStream checks that a stream that a start-up file has taken
+// away is an error, and that other streams arrive completely.
 func TestStartUpFileAndStream(t *testing.T) {
 	t.Parallel()
 	for i, k := range []struct {
@@ -295,8 +300,9 @@ func TestStartUpFileAndStream(t *testing.T) {
 	}
 }
 
-// fish, where nothing says so, does not run a line with our watcher in it.
-func TestUnnamedFish(t *testing.T) {
+// TestFishWithoutLoginShellSetting checks that fish does not run a line with a
+// watcher in it if login-shell is not set.
+func TestFishWithoutLoginShellSetting(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, func(o *Options) { o.Keep = true }, s)
@@ -313,8 +319,8 @@ func TestUnnamedFish(t *testing.T) {
 	}
 }
 
-// Sessions that were given up and do not end are no places any more, and a
-// connection without any says so.
+// TestStuckSessions checks that sessions that were closed and do not end do not
+// count as places, and that a connection without any place reports it.
 func TestStuckSessions(t *testing.T) {
 	t.Parallel()
 	for i, k := range []struct {
@@ -371,8 +377,9 @@ func TestStuckSessions(t *testing.T) {
 	}
 }
 
-// Where a shell must not be kept, or must not be asked, there is none.
-func TestStartUpAndWarm(t *testing.T) {
+// TestStartUpFilesPreventReadyShells checks the cases in which no shell may be
+// started in advance.
+func TestStartUpFilesPreventReadyShells(t *testing.T) {
 	t.Parallel()
 	program := func(name, text string) string {
 		file := filepath.Join(t.TempDir(), name)
@@ -429,7 +436,8 @@ func TestStartUpAndWarm(t *testing.T) {
 	}
 }
 
-// A directory above the home directory that becomes a link is seen.
+// TestWarmSeesParents checks that a directory above the home directory that
+// becomes a link is detected.
 func TestWarmSeesParents(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -440,7 +448,7 @@ func TestWarmSeesParents(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		exec.Command("usermod", "-d", first, user).Run() // which goes with the account
+		exec.Command("usermod", "-d", first, user).Run() // the first directory is removed with the account
 		os.RemoveAll(base)
 	})
 	os.Chmod(base, 0o755)

@@ -10,29 +10,29 @@ import (
 	"bolt/transport"
 )
 
-// OpenSSH's MaxStartups (10:30:100 by default) turns new connections away at
-// random when many are not yet logged in: with a line of text, an end of file
-// or a reset before the version exchange. That says nothing of the machine,
-// so it is tried again, and fewer handshakes are held open at a time.
+// If many connections are not yet logged in, OpenSSH refuses new ones at random
+// (MaxStartups, 10:30:100 by default): with a line of text, an end of file or a
+// reset before the version exchange. This does not mean that the machine has
+// failed. So bolt tries again, with fewer handshakes at a time.
 
 const (
-	// throttleBudget is how long one Dial lets itself be turned away. It is
-	// meant to last for some hundred logins on one slow server.
+	// throttleBudget is the maximum time for which one Dial tries again. It is
+	// long enough for some hundred logins on one slow server.
 	throttleBudget = 30 * time.Second
 
 	firstThrottleDelay = 100 * time.Millisecond
 	maxThrottleDelay   = 2 * time.Second
 
-	// startHandshakes is how many handshakes with one address run at a time at
-	// first: OpenSSH sheds nothing below 10. Each that succeeds lets one more
-	// in, up to maxHandshakes, until one is shed; minHandshakes is what it
-	// never goes below.
+	// startHandshakes is the initial number of simultaneous handshakes with one
+	// address: OpenSSH refuses none below 10. Each success raises the number,
+	// up to maxHandshakes, until a handshake is refused. It never falls below
+	// minHandshakes.
 	startHandshakes = 10
 	maxHandshakes   = 64
 	minHandshakes   = 4
 )
 
-// gates holds a gate for each address that is being connected to.
+// gates holds a gate for each address with a dial in progress.
 type gates struct {
 	mu sync.Mutex
 	m  map[string]*gate
@@ -40,21 +40,21 @@ type gates struct {
 
 func newGates() *gates { return &gates{m: make(map[string]*gate)} }
 
-// A gate limits the handshakes with one address: additive increase,
+// A gate limits the handshakes with one address by additive increase and
 // multiplicative decrease.
 type gate struct {
-	users int // under gates.mu
+	users int // guarded by gates.mu
 
 	mu      sync.Mutex
 	limit   float64
 	inside  int
-	waiting []chan struct{} // closed when let in, in the order of arrival
-	cuts    int             // how often the limit was cut
-	passed  int             // handshakes that got as far as a greeting
-	busiest int             // most handshakes inside at a time
+	waiting []chan struct{} // closed on admission, in the order of arrival
+	cuts    int             // number of reductions of the limit
+	passed  int             // handshakes whose server sent its version line
+	busiest int             // highest number of simultaneous handshakes
 }
 
-// borrow returns the gate of an address; give it back with release.
+// borrow returns the gate of an address. The caller must call release.
 func (g *gates) borrow(address string) *gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,7 +67,7 @@ func (g *gates) borrow(address string) *gate {
 	return a
 }
 
-// release forgets the gate with its last user.
+// release removes the gate when its last user is gone.
 func (g *gates) release(address string, a *gate) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,7 +76,7 @@ func (g *gates) release(address string, a *gate) {
 	}
 }
 
-// enter waits for a place. The ticket goes back with leave.
+// enter waits for admission. The ticket must be passed to leave.
 func (a *gate) enter(ctx context.Context) (ticket int, err error) {
 	a.mu.Lock()
 	if len(a.waiting) == 0 && a.inside < int(a.limit) {
@@ -98,7 +98,7 @@ func (a *gate) enter(ctx context.Context) (ticket int, err error) {
 				return 0, ctx.Err()
 			}
 		}
-		a.inside-- // let in at the same moment
+		a.inside-- // admitted at the same moment
 		a.next()
 		return 0, ctx.Err()
 	}
@@ -112,7 +112,7 @@ func (a *gate) admit() {
 	a.busiest = max(a.busiest, a.inside)
 }
 
-// next lets waiters in.
+// next admits waiting handshakes.
 func (a *gate) next() {
 	for len(a.waiting) > 0 && a.inside < int(a.limit) {
 		close(a.waiting[0])
@@ -121,8 +121,8 @@ func (a *gate) next() {
 	}
 }
 
-// leave gives a place back. A shed handshake halves the limit, unless it
-// began before the limit was last cut.
+// leave ends a handshake. A refused handshake halves the limit, unless it began
+// before the limit was last reduced.
 func (a *gate) leave(ticket int, greeted, shed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,19 +142,19 @@ func (a *gate) leave(ticket int, greeted, shed bool) {
 	a.next()
 }
 
-// busy reports whether there is reason to think that the server sheds load:
-// it has greeted others of us, or many of us stood at its door at once.
+// busy reports whether the server probably refuses connections because of load:
+// it has answered other handshakes, or many handshakes were open at once.
 func (a *gate) busy() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.passed > 0 || a.busiest > minHandshakes
 }
 
-// A dialFunc makes the stream to an endpoint.
+// A dialFunc opens the stream to an endpoint.
 type dialFunc func(ctx context.Context) (stream, error)
 
-// connect dials and shakes hands until it works, fails, or the server has
-// shed it for too long.
+// connect dials and runs the handshake until it succeeds, fails, or the server
+// has refused it for too long.
 func (v *View) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn, error) {
 	key := e.to.ProxyJump + " " + e.command + " " + e.address()
 	if e.jump != nil {
@@ -184,7 +184,7 @@ func (v *View) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn, 
 		said := w.preamble()
 		budget := throttleBudget
 		if said == "" && !g.busy() && e.timeout > 0 {
-			// Nothing speaks for load: more likely nobody is at home.
+			// There is no sign of load: the SSH server is probably not running.
 			budget = min(budget, e.timeout)
 		}
 		after := time.Since(began)
@@ -203,15 +203,15 @@ func (v *View) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn, 
 	}
 }
 
-// What sshd says when it turns a connection away (sshd.c).
+// The texts that sshd sends when it refuses a connection (sshd.c).
 const (
 	startupsText = "Exceeded MaxStartups"
 	penaltyText  = "Not allowed at this time"
 )
 
-// wasShed reports whether an attempt ended as a busy server ends it. A proxy
-// command that ends has its own reasons, unless the server's text came
-// through it.
+// wasShed reports whether an attempt ended in the way in which a busy server
+// ends it. If a proxy command ends, that does not count, unless the server's
+// text came through it.
 func wasShed(err error, w *wire) bool {
 	if w.greeted() {
 		return false

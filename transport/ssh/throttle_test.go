@@ -10,8 +10,9 @@ import (
 	"bolt/transport"
 )
 
-// OpenSSH's default MaxStartups is 10:30:100: of a hundred logins at once it
-// sheds most, and none of them may fail for it.
+// TestManyDials checks a hundred logins at once. OpenSSH's default MaxStartups
+// is 10:30:100, so the server refuses most of them, but none may fail because
+// of it.
 func TestManyDials(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -31,8 +32,9 @@ func TestManyDials(t *testing.T) {
 	t.Logf("100 logins in %v", time.Since(began).Round(time.Millisecond))
 }
 
-// What a server says when it turns us away decides how long we try.
-func TestShed(t *testing.T) {
+// TestRetriesRefusedHandshakes checks that the server's text decides how long a
+// refused dial is repeated.
+func TestRetriesRefusedHandshakes(t *testing.T) {
 	for _, c := range []struct {
 		name, text, hint string
 	}{
@@ -43,14 +45,15 @@ func TestShed(t *testing.T) {
 			s := sshtest.Start(t, sshtest.Options{})
 			l := newLab(t, nil)
 			p := sshtest.Chatter(t, c.text, s.Addr)
-			// It says so and then is a server all the same: noise, no refusal.
+			// The server prints the text but still works: the text does not
+			// count as a refusal.
 			l.mustDial(t, func() transport.Dest { d := dest(s); d.Port, d.HostKeyCheck = p.Port, transport.CheckNone; return d }())
 
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			p = sshtest.Shedder(t, c.text)
 			to := peerDest(p)
-			to.ConnectTimeout = 500 * time.Millisecond // not what ends it
+			to.ConnectTimeout = 500 * time.Millisecond // not the limit that ends it
 			if _, err := l.Dial(ctx, to); transport.ClassOf(err) != transport.ClassTimeout {
 				t.Errorf("error %v, want the context's end", err)
 			}
@@ -78,7 +81,7 @@ func TestGate(t *testing.T) {
 	if _, err := a.enter(short); err == nil {
 		t.Error("let in though full")
 	}
-	for _, ticket := range tickets { // one burst of refusals cuts once
+	for _, ticket := range tickets { // one burst of refusals reduces the limit once
 		a.leave(ticket, false, true)
 	}
 	if a.limit != startHandshakes/2 {

@@ -13,44 +13,46 @@ import (
 	"bolt/transport/ssh/knownhosts"
 )
 
-// trustAge is how long a look at known_hosts and RevokedHostKeys counts for
-// connections that are open: many are checked at once, and share the look. A
-// caller that has come since looks again.
+// trustAge is the time for which the state of known_hosts and RevokedHostKeys
+// is cached for open connections, because many are checked at once. The cached
+// state is not used for a caller that has come later.
 const trustAge = 100 * time.Millisecond
 
-// lookAge is trustAge, or less if the latest caller has come since.
+// lookAge returns trustAge, or less if the latest caller has come since.
 func (d *Dialer) lookAge() time.Duration {
 	return max(1, min(trustAge, time.Since(d.made)-time.Duration(d.viewed.Load())))
 }
 
-// A trust is why a connection's host key was accepted, and whether it still
-// would be. It is safe for concurrent use.
+// A trust is the reason why a connection's host key was accepted. It can check
+// whether the key would still be accepted. It is safe for concurrent use.
 type trust struct {
 	known   *knownhosts.Files
 	revoked *knownhosts.RevokedFiles
-	age     func() time.Duration // that a look may have
+	age     func() time.Duration // maximum age of a cached state
 	e       *endpoint
 	rule    knownhosts.Rule
 	files   []string // known_hosts
 
 	mu     sync.Mutex
-	key    ssh.PublicKey // the last that was accepted
+	key    ssh.PublicKey // the key that was accepted last
 	remote net.Addr
 	by     evidence
 }
 
-// An evidence is the state of the files by which a key was accepted.
+// An evidence is the state of the files that led to the acceptance of a key.
 type evidence struct {
 	known   *knownhosts.Set
 	revoked *knownhosts.Revocations
 }
 
-// newTrust returns the rules for an endpoint's host key, nil if any will do.
+// newTrust returns the rules for an endpoint's host key, or nil if any key is
+// accepted.
 func (d *Dialer) newTrust(e *endpoint) *trust {
 	t := &trust{known: d.known, revoked: d.revoked, age: d.lookAge, e: e, rule: knownhosts.Rule{Policy: knownhosts.Strict, Hash: e.conf.HashKnownHosts}}
 	switch e.to.HostKeyCheck {
 	case transport.CheckNone:
-		// Any key, also one that ssh_config has revoked or holds too short.
+		// Accept any key, also one that ssh_config revokes or regards as too
+		// short.
 		return nil
 	case transport.CheckByConfig:
 		switch e.conf.StrictHostKeyChecking {
@@ -66,7 +68,7 @@ func (d *Dialer) newTrust(e *endpoint) *trust {
 	return t
 }
 
-// algorithms are the host key algorithms to ask for, in order.
+// algorithms returns the host key algorithms to offer, in order.
 func (t *trust) algorithms(e *endpoint) ([]string, error) {
 	if t == nil {
 		return e.algorithms.hostKeys(nil), nil
@@ -78,9 +80,10 @@ func (t *trust) algorithms(e *endpoint) ([]string, error) {
 	return e.algorithms.hostKeys(known.Algorithms(e.hostport)), nil
 }
 
-// check judges a key that the server shows, by the files as they are now. One
-// that it has shown before is good until the connection is checked: keys are
-// exchanged anew under running commands (sshconnect.c, verify_host_key).
+// check checks a key that the server presents against the files as they are
+// now. A key that the server has presented before is accepted until the
+// connection is checked with still. Keys are exchanged again while commands run
+// (sshconnect.c, verify_host_key).
 func (t *trust) check(remote net.Addr, key ssh.PublicKey) error {
 	if t == nil {
 		return nil
@@ -94,7 +97,7 @@ func (t *trust) check(remote net.Addr, key ssh.PublicKey) error {
 	return t.judge(remote, key, 0)
 }
 
-// judge is check by files that were looked at within age.
+// judge is check with cached files that are not older than age.
 func (t *trust) judge(remote net.Addr, key ssh.PublicKey, age time.Duration) error {
 	if err := t.e.longEnough(key); err != nil {
 		return err
@@ -116,8 +119,8 @@ func (t *trust) judge(remote net.Addr, key ssh.PublicKey, age time.Duration) err
 	return nil
 }
 
-// still reports whether the key would still be accepted: nil, or why not. As
-// long as the files are as they were, it compares a few pointers.
+// still returns nil if the key would still be accepted, and else the reason. If
+// the files have not changed, it only compares a few pointers.
 func (t *trust) still() error {
 	if t == nil {
 		return nil
@@ -140,7 +143,7 @@ func (t *trust) still() error {
 	return nil
 }
 
-// outdated reports whether a key is a certificate whose time is over.
+// outdated reports whether a key is a certificate that has expired.
 func outdated(key ssh.PublicKey) bool {
 	cert, ok := key.(*ssh.Certificate)
 	return ok && uint64(time.Now().Unix()) >= cert.ValidBefore

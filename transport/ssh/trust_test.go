@@ -11,7 +11,8 @@ import (
 	"bolt/transport"
 )
 
-// What ssh refuses by RevokedHostKeys is refused, whatever else is on record.
+// TestRevokedHostKeys checks that keys in RevokedHostKeys are refused as in
+// ssh, whatever known_hosts holds.
 func TestRevokedHostKeys(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{HostKeys: []string{"ed25519"}})
 	own := string(ssh.MarshalAuthorizedKey(s.HostKeys[0]))
@@ -30,7 +31,7 @@ func TestRevokedHostKeys(t *testing.T) {
 		name, file string
 		config     string
 		check      transport.HostKeyCheck
-		class      transport.Class // "" accepts
+		class      transport.Class // "" means accepted
 		say        string
 	}{
 		{"listed", writeText(t, "# old ones\n\n"+string(otherText)+own), "", transport.CheckStrict, transport.ClassHostKeyChanged, "is revoked at"},
@@ -70,7 +71,8 @@ func TestRevokedHostKeys(t *testing.T) {
 	}
 }
 
-// Sizes of RSA keys and signatures of authorities are limited as ssh does.
+// TestHostKeyLimits checks the limits for sizes of RSA keys and for signatures
+// of CAs, which are the same as in ssh.
 func TestHostKeyLimits(t *testing.T) {
 	rsa := sshtest.Start(t, sshtest.Options{HostKeys: []string{"rsa"}}) // 2048 bits
 	ca := filepath.Join(rsa.Dir, "ca")
@@ -117,7 +119,8 @@ func TestHostKeyLimits(t *testing.T) {
 	}
 }
 
-// Our own RSA keys that are too short are not tried.
+// TestRequiredRSASizeOfOurKeys checks that our own RSA keys that are too short
+// are not tried.
 func TestRequiredRSASizeOfOurKeys(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	file := filepath.Join(t.TempDir(), "key")

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The files' own rules are tested with hostkey.go; this is about real servers.
+// TestHostKeysOfServers checks real servers. The tests of package knownhosts
+// check the rules of the files.
 func TestHostKeysOfServers(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{HostKeys: []string{"rsa", "ecdsa", "ed25519"}})
 	other := sshtest.Start(t, sshtest.Options{HostKeys: []string{"ed25519"}})
@@ -19,7 +20,7 @@ func TestHostKeysOfServers(t *testing.T) {
 	for _, c := range []struct {
 		name, config, known string
 		check               transport.HostKeyCheck
-		class               transport.Class // "" accepts
+		class               transport.Class // "" means accepted
 		recorded            bool
 		hint                string
 	}{
@@ -59,7 +60,7 @@ func TestHostKeysOfServers(t *testing.T) {
 			if recorded := len(text) > len(c.known); recorded != c.recorded {
 				t.Errorf("recorded: %v, want %v: %q", recorded, c.recorded, text)
 			}
-			if c.recorded { // and the next time it is known
+			if c.recorded { // then it is known the next time
 				strict := to
 				strict.HostKeyCheck = transport.CheckStrict
 				say(t, l.mustDial(t, strict), "true")

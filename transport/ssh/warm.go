@@ -13,68 +13,72 @@ import (
 )
 
 // On an idle connection, bolt starts a ready shell for the next script in
-// addition to the spare session (see package shell). It saves a round trip, so
-// there is none where that is short. It costs the machine a process, and us a
-// session's start, so there is one only where the last command is not long ago,
-// and it does not stand in the way of a command: it is started when the
-// connection is idle, and given up when places run short.
+// addition to the spare session (see package shell). A ready shell saves a
+// round trip, so bolt starts none if round trips are short. It costs a process
+// on the machine and the start of a session. So bolt starts one only if a
+// command ran recently and the connection is idle, and ends it when places run
+// short.
 //
-// A shell that waits has no goroutine of its own: that it has ended is seen when it
-// is to be used.
+// A shell that waits has no goroutine of its own. If it has ended, that is
+// detected when it is to be used.
 
 const (
-	// warmSettles is how long a connection must be idle before a shell is
-	// started ahead: longer than between the commands of one fan-out.
+	// warmSettles is the time for which a connection must be idle before a
+	// shell is started in advance. It is longer than the time between the
+	// commands of one run over many machines.
 	warmSettles = 75 * time.Millisecond
-	// guessSettles is the same if no script has run recently: a script is likely
-	// only after a pause.
+	// guessSettles is the same if no script has run recently: a script is
+	// likely only after a pause.
 	guessSettles = time.Second
-	// readyPays is how long a round trip must be for a ready shell: it saves one,
-	// but is more work for the machine and for us than a session without it,
-	// which shows where many commands share a machine.
+	// readyPays is the shortest round trip for which ready shells are started.
+	// A ready shell saves one round trip, but costs the machine and this
+	// process more work than a session without it. That cost is noticeable if
+	// many commands share a machine.
 	readyPays = 10 * time.Millisecond
-	// warmLasts is how long waiting sessions and shells stay after their last use.
-	// After that, they occupy no process and no home directory of the machine.
+	// warmLasts is how long waiting sessions and shells stay after their last
+	// use. After that, they occupy no process and no home directory of the
+	// machine.
 	warmLasts = time.Minute
-	// warmStarts bounds the start of a shell ahead: there may be start-up
-	// files that wait for something.
+	// warmStarts limits the time to start a shell in advance: start-up files
+	// may wait for something.
 	warmStarts = 10 * time.Second
-	// maxWarmFailures is how many shells may fail one after the other before
-	// no more are started, until failuresLast after the latest: what was in
-	// their way may have gone.
+	// maxWarmFailures is the number of failed shells in a row after which no
+	// more are started. After failuresLast, new ones are tried, because the
+	// cause may be gone.
 	maxWarmFailures = 2
 	failuresLast    = 10 * time.Minute
 )
 
-// warm is what was started ahead on a connection.
+// warm holds the sessions and shells that were started in advance on a
+// connection.
 type warm struct {
 	c     *Conn
-	kept  bool // the connection is to be kept
-	eager bool // there are ready shells on short links, too
+	kept  bool // the connection is cached
+	eager bool // start ready shells on fast links, too
 	proof shell.Proof
 
 	mu        sync.Mutex
-	spare     chan opened   // a session opened ahead, or nil
-	running   int           // commands
+	spare     chan opened   // the spare session, or nil
+	running   int           // running commands
 	idle      time.Time     // when the last of them ended
-	roundTrip time.Duration // the shortest that was seen; 0 for none
+	roundTrip time.Duration // the shortest measured; 0 if none was measured
 	over      bool
-	timer     *time.Timer // wakes tend; made when first wanted
-	due       time.Time   // when it does; zero: never
+	timer     *time.Timer // calls tend; created when first needed
+	due       time.Time   // when timer fires; zero: never
 	ready     waiting
 }
 
-// waiting is the place of the shell that waits.
+// waiting is the state of the ready shell.
 type waiting struct {
 	shell    *opened
-	starting chan struct{} // gets word when the one that is being started is given up; nil for none
-	wanted   time.Time     // when there was last a command that it could be for
-	used     time.Time     // when there was last one that it was for
-	failures int           // in a row
-	failed   time.Time     // when the latest of them was
+	starting chan struct{} // a word in it cancels the shell that is being started; nil if none is
+	wanted   time.Time     // time of the last command after which a shell would be useful
+	used     time.Time     // time of the last command that asked for a shell
+	failures int           // failures in a row
+	failed   time.Time     // time of the latest failure
 }
 
-// fails counts failures in a row. Old ones are forgotten.
+// fails adds n to the failures in a row. Old failures are forgotten.
 func (s *waiting) fails(n int) {
 	if time.Since(s.failed) >= failuresLast {
 		s.failures = 0
@@ -83,18 +87,18 @@ func (s *waiting) fails(n int) {
 	s.failed = time.Now()
 }
 
-// hopeless reports whether too many shells have failed of late.
+// hopeless reports whether too many shells have failed recently.
 func (s *waiting) hopeless() bool {
 	return s.failures >= maxWarmFailures && time.Since(s.failed) < failuresLast
 }
 
-// begin and end are around each command.
+// begin and end are called before and after each command.
 func (w *warm) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running++
 	if w.kept {
-		w.ready.wanted = time.Now() // whoever runs commands may run a script next
+		w.ready.wanted = time.Now() // a script may follow any command
 	}
 }
 
@@ -117,9 +121,9 @@ func (w *warm) end() {
 	}
 }
 
-// took notes how long an answer took. The shortest counts, so the first alone
-// can be what makes a ready shell worth its price, and the command that wants it
-// may have ended by then.
+// took records the time of a round trip. The shortest one decides whether a
+// ready shell is worth its cost. The first measurement may arrive after the
+// command that wants a shell has ended, so took itself may wake tend.
 func (w *warm) took(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +136,8 @@ func (w *warm) took(d time.Duration) {
 	}
 }
 
-// settles is how long the connection is to be idle before a shell is started.
+// settles returns how long the connection must be idle before a shell is
+// started.
 func (w *warm) settles() time.Duration {
 	if time.Since(w.ready.used) > warmLasts {
 		return guessSettles
@@ -140,7 +145,7 @@ func (w *warm) settles() time.Duration {
 	return warmSettles
 }
 
-// lacks reports whether a shell ought to be started.
+// lacks reports whether a shell should be started.
 func (w *warm) lacks() bool {
 	s := &w.ready
 	if !w.eager && w.roundTrip < readyPays {
@@ -149,8 +154,9 @@ func (w *warm) lacks() bool {
 	return s.shell == nil && s.starting == nil && !s.hopeless() && !s.wanted.IsZero() && time.Since(s.wanted) < warmLasts
 }
 
-// early is how much longer a guess has to wait. A shell that is known to be
-// wanted waits for a moment without a command, and not for a pause.
+// early returns how much longer the start of a shell must wait. If a script has
+// run recently, the start waits only until no command runs. Otherwise it waits
+// for guessSettles.
 func (w *warm) early() time.Duration {
 	if w.settles() == warmSettles {
 		return 0
@@ -158,7 +164,7 @@ func (w *warm) early() time.Duration {
 	return guessSettles - time.Since(w.idle)
 }
 
-// wake has tend run in a while, or sooner; the caller holds the lock.
+// wake makes tend run after a time, or earlier. The caller must hold the lock.
 func (w *warm) wake(after time.Duration) {
 	due := time.Now().Add(after)
 	if w.over || !w.due.IsZero() && w.due.Before(due) {
@@ -173,7 +179,7 @@ func (w *warm) wake(after time.Duration) {
 	}
 }
 
-// tend starts what is wanted and ends what is not any more.
+// tend starts a needed shell and ends an unneeded one.
 func (w *warm) tend() {
 	w.mu.Lock()
 	w.due = time.Time{}
@@ -202,7 +208,7 @@ func (w *warm) tend() {
 	}
 }
 
-// start starts one shell and waits until it can be used, or is given up.
+// start starts one shell. It returns when the shell is ready or was cancelled.
 func (w *warm) start(yielded <-chan struct{}) {
 	token := "bolt%" + rand.Text()
 	s := &w.ready
@@ -213,7 +219,7 @@ func (w *warm) start(yielded <-chan struct{}) {
 	case errors.Is(err, errNoRoom):
 	case err != nil:
 		s.fails(maxWarmFailures)
-		w.c.log.Debug("no shell ahead", "target", w.c.e.to.Host, "err", err)
+		w.c.log.Debug("no shell started in advance", "target", w.c.e.to.Host, "err", err)
 	case w.over:
 	default:
 		s.shell, h = h, nil
@@ -226,11 +232,11 @@ func (w *warm) start(yielded <-chan struct{}) {
 	w.yieldIfShort()
 }
 
-// errNoRoom says that places are short.
-var errNoRoom = errors.New("no place for a session ahead")
+// errNoRoom is the error if there are not enough places.
+var errNoRoom = errors.New("no free session for a shell in advance")
 
-// open runs a line in a session whose place is held, until it says that it
-// waits.
+// open takes a place and runs a line in a new session. It returns when the line
+// has printed its mark.
 func (w *warm) open(yielded <-chan struct{}, line, mark string) (*opened, error) {
 	c := w.c
 	if !c.places.hold() {
@@ -263,8 +269,8 @@ func (w *warm) open(yielded <-chan struct{}, line, mark string) (*opened, error)
 	return h, nil
 }
 
-// begin starts a line and reads the mark that it prints before anything else
-// on each of its streams.
+// begin starts a line and reads the mark that the line prints first on each of
+// its streams.
 func (h *opened) begin(c *Conn, line, mark string) error {
 	if err := c.askForwarding(h.ch); err != nil {
 		return err
@@ -285,21 +291,22 @@ func (h *opened) begin(c *Conn, line, mark string) error {
 			return err
 		}
 		if string(said) != mark {
-			return errors.New("it said something else")
+			return errors.New("it printed an unexpected line")
 		}
 	}
 	return nil
 }
 
 // drop ends a shell. Its place is free at once, before the server has closed
-// it: OpenSSH's MaxSessions is two more than our places. If the limit is lower,
-// the server refuses the session.
+// the session: OpenSSH's MaxSessions exceeds the number of places by two. If
+// the server's limit is lower, it refuses the next session.
 func (w *warm) drop(h *opened) {
 	w.c.places.release()
 	w.c.work.start(func() { w.c.abandon(*h) })
 }
 
-// take takes the shell out, if it is there, and notes that it was wanted.
+// take removes and returns the shell, or nil, and records that a shell was
+// wanted.
 func (w *warm) take() *opened {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,15 +318,16 @@ func (w *warm) take() *opened {
 	return h
 }
 
-// yieldIfShort is yield if somebody waits for a place: for who has just put a
-// shell where yield did not see it.
+// yieldIfShort calls yield if a request waits for a place. It is for callers
+// that have stored a shell after the last yield.
 func (w *warm) yieldIfShort() {
 	if w.c.places.short() {
 		w.yield()
 	}
 }
 
-// yield ends what waits, because somebody needs the places.
+// yield ends the waiting session and shell, because a request needs their
+// places.
 func (w *warm) yield() {
 	w.c.yieldSpare()
 	w.mu.Lock()
@@ -327,7 +335,7 @@ func (w *warm) yield() {
 	w.ready.shell = nil
 	select {
 	case w.ready.starting <- struct{}{}:
-	default: // none, or it has word
+	default: // none is being started, or it was cancelled already
 	}
 	w.mu.Unlock()
 	if h != nil {
@@ -335,7 +343,7 @@ func (w *warm) yield() {
 	}
 }
 
-// stop ends the timer; what waits ends with the connection.
+// stop stops the timer. Waiting sessions end with the connection.
 func (w *warm) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -361,7 +369,7 @@ func (c *Conn) Ready() (shell.Session, func(bool)) {
 	return s, c.warm.learn
 }
 
-// learn notes how a shell did.
+// learn records whether a shell worked.
 func (w *warm) learn(well bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"bolt/transport"
 )
 
-// BenchmarkWarm tells what a command costs on a connection to a real server:
-// the CPU time of the server with all that it starts, and ours, beside the
-// time. With -benchtime=500x both are known to some hundredths of a
-// millisecond.
+// BenchmarkWarm measures the cost of a command on a connection to a real
+// server: the CPU time of the server and its processes, our CPU time, and the
+// elapsed time. With -benchtime=500x, the CPU times are exact to some
+// hundredths of a millisecond.
 func BenchmarkWarm(b *testing.B) {
 	script := []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\ntrue\n")}}
 	task := transport.Cmd{
@@ -51,7 +51,7 @@ func BenchmarkWarm(b *testing.B) {
 			s := sshtest.Start(b, sshtest.Options{})
 			l := newLab(b, func(o *Options) { o.Keep = k.kept }, s)
 			c := l.mustDial(b, dest(s))
-			if !k.kept { // the spare session is not what is compared
+			if !k.kept { // the spare session is not compared
 				c.warm.kept = true
 				c.warm.ready.fails(maxWarmFailures)
 			}
@@ -65,7 +65,7 @@ func BenchmarkWarm(b *testing.B) {
 			server, own := serverCPU(b, s), ownCPU()
 			for b.Loop() {
 				run()
-				b.StopTimer() // a ready shell needs a pause to start, and all are to have it
+				b.StopTimer() // a ready shell needs a pause to start, and every command must have one
 				time.Sleep(2 * warmSettles)
 				b.StartTimer()
 			}
@@ -82,8 +82,8 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverCPU is the CPU time of a server's processes for connections, with
-// all that they have started and waited for.
+// serverCPU returns the CPU time of a server's processes for connections,
+// including all ended children.
 func serverCPU(b *testing.B, s *sshtest.Server) time.Duration {
 	b.Helper()
 	out, err := exec.Command("pgrep", "-f", filepath.Join(s.Dir, "sshd_config")).Output()
@@ -95,7 +95,7 @@ func serverCPU(b *testing.B, s *sshtest.Server) time.Duration {
 	spent := make(map[string]time.Duration)
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range stats {
-		text, _ := os.ReadFile(file) // a process may have gone
+		text, _ := os.ReadFile(file) // a process may have ended
 		_, rest, ok := strings.Cut(string(text), ") ")
 		f := strings.Fields(rest)
 		if !ok || len(f) < 15 {

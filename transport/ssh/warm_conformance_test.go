@@ -10,10 +10,11 @@ import (
 	"bolt/transport/transporttest"
 )
 
-// The suite on connections that are warm: all cases share them.
+// TestWarmConformance runs the suite on warm connections, which all cases
+// share.
 func TestWarmConformance(t *testing.T) { warmConformance(t, false) }
 
-// The same with shells that are ready, as on a long link.
+// TestReadyConformance runs the suite with ready shells, as on a slow link.
 func TestReadyConformance(t *testing.T) { warmConformance(t, true) }
 
 func warmConformance(t *testing.T, eager bool) {
@@ -40,7 +41,7 @@ func warmConformance(t *testing.T, eager bool) {
 	}
 }
 
-// A sharedDialer hands out one warm connection for each destination.
+// A sharedDialer returns one warm connection for each destination.
 type sharedDialer struct {
 	t   *testing.T // of all cases
 	lab *lab

@@ -11,7 +11,8 @@ import (
 	"bolt/transport"
 )
 
-// Shells that have failed are tried again, but not soon.
+// TestFailuresAge checks that failed shells are tried again, but only after a
+// while.
 func TestFailuresAge(t *testing.T) {
 	w := warm{eager: true, ready: waiting{wanted: time.Now()}}
 	s := &w.ready
@@ -32,8 +33,8 @@ func TestFailuresAge(t *testing.T) {
 	}
 }
 
-// barrier runs as many commands as there are places, which end when all of
-// them have begun.
+// barrier runs as many commands as there are places. They end when all of them
+// have begun.
 func barrier(t *testing.T, c *Conn) {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,12 +51,13 @@ func barrier(t *testing.T, c *Conn) {
 	work.Wait()
 }
 
-// Nor does a shell that is just being started.
+// TestShellsToComeTakeNoRoom checks that a shell that is being started does not
+// take a place from a command.
 func TestShellsToComeTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	t.Run("starting", func(t *testing.T) {
-		link := sshtest.Delay(t, s.Addr, 20*time.Millisecond) // so that it takes its time
+		link := sshtest.Delay(t, s.Addr, 20*time.Millisecond) // makes the start slow
 		kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 		to := dest(s)
 		to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
@@ -74,7 +76,7 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 	})
 	t.Run("spare session", func(t *testing.T) {
 		c := newLab(t, nil, s).mustDial(t, dest(s))
-		for range defaultMaxSessions - 1 { // the last one is the spare session's
+		for range defaultMaxSessions - 1 { // the last place belongs to the spare session
 			if !c.places.try() {
 				t.Fatal("no place")
 			}
@@ -89,8 +91,8 @@ func TestShellsToComeTakeNoRoom(t *testing.T) {
 	})
 }
 
-// A ready shell is started where a round trip is long, whenever that is found
-// out; one short answer tells that it is not.
+// TestReadyPays checks that a ready shell is started if round trips are long,
+// whenever that is measured, and that one short answer prevents it.
 func TestReadyPays(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// prepareSpare opens a session ahead, in the background, if there is none and
-// a place is free.
+// prepareSpare opens a session in advance, in the background, if there is none
+// and a place is free.
 func (c *Conn) prepareSpare() {
 	w := &c.warm
 	w.mu.Lock()
@@ -20,7 +20,7 @@ func (c *Conn) prepareSpare() {
 	if !c.work.start(func() {
 		o := c.openWatched()
 		if o.err != nil {
-			c.noneAhead(o.err) // now, because a refusal counts what is open at this time
+			c.noneAhead(o.err) // now, because a refusal sets the limit to the sessions that are open at this time
 		}
 		spare <- o
 	}) {
@@ -30,8 +30,8 @@ func (c *Conn) prepareSpare() {
 	w.spare = spare
 }
 
-// session returns a channel for one session, whose place is taken: the spare
-// one, or a new one.
+// session returns a channel for one session, whose place is taken. It is the
+// spare session or a new one.
 func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
 	w := &c.warm
 	w.mu.Lock()
@@ -65,7 +65,7 @@ func (c *Conn) session(ctx context.Context) (o opened, spare bool, err error) {
 	return o, false, err
 }
 
-// yieldSpare gives the spare session up, because somebody needs its place.
+// yieldSpare closes the spare session, because a request needs its place.
 func (c *Conn) yieldSpare() {
 	w := &c.warm
 	w.mu.Lock()
@@ -77,7 +77,7 @@ func (c *Conn) yieldSpare() {
 	}
 }
 
-// giveUpSpare closes a spare session. Its place is free when the server has
+// giveUpSpare closes a spare session. Its place is released when the server has
 // closed it, too.
 func (c *Conn) giveUpSpare(ahead <-chan opened) {
 	c.work.start(func() {
@@ -90,7 +90,7 @@ func (c *Conn) giveUpSpare(ahead <-chan opened) {
 	})
 }
 
-// noneAhead gives the place of a session back that did not open.
+// noneAhead releases the place of a spare session or shell that did not open.
 func (c *Conn) noneAhead(err error) {
 	if _, refused := errors.AsType[*ssh.OpenChannelError](err); refused {
 		c.places.refused()

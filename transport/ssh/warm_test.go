@@ -20,7 +20,8 @@ import (
 	"bolt/transport/shell"
 )
 
-// account makes a user with a login shell, which goes with the test.
+// account creates a user with a login shell. The user is removed at the end of
+// the test.
 func account(t *testing.T, name, loginShell string) (user, home string) {
 	t.Helper()
 	user = fmt.Sprintf("b%d%s", os.Getpid(), name)
@@ -29,7 +30,7 @@ func account(t *testing.T, name, loginShell string) (user, home string) {
 		t.Fatalf("useradd: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		// A command that has killed all of its session has left its directory.
+		// A command that has killed its whole session has left its directory.
 		if out, err := exec.Command("find", "/tmp", "-maxdepth", "1", "-user", user, "-exec", "rm", "-rf", "{}", "+").CombinedOutput(); err != nil {
 			t.Logf("find: %v\n%s", err, out)
 		}
@@ -40,8 +41,8 @@ func account(t *testing.T, name, loginShell string) (user, home string) {
 	return user, home
 }
 
-// shells are the login shells that are compared, with what is started ahead
-// in them.
+// shells returns the login shells to compare, and the shells that can be
+// started in advance in them.
 func shells(t *testing.T) map[string]struct {
 	path   string
 	family string
@@ -49,7 +50,7 @@ func shells(t *testing.T) map[string]struct {
 } {
 	t.Helper()
 	bin := t.TempDir()
-	for dir := bin; dir != "/"; dir = filepath.Dir(dir) { // others are to run it, too
+	for dir := bin; dir != "/"; dir = filepath.Dir(dir) { // so that other users can run it
 		if err := os.Chmod(dir, 0o755); err != nil && dir != "/tmp" {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func shells(t *testing.T) map[string]struct {
 	}
 }
 
-// seen is all that a command lets us see.
+// seen returns everything that a command makes visible.
 func seen(t *testing.T, c *Conn, cmd transport.Cmd) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -92,7 +93,7 @@ func seen(t *testing.T, c *Conn, cmd transport.Cmd) string {
 	return text
 }
 
-// difference shows where two texts part.
+// difference returns the first difference between two texts.
 func difference(got, want string) string {
 	at := 0
 	for at < min(len(got), len(want)) && got[at] == want[at] {
@@ -102,15 +103,15 @@ func difference(got, want string) string {
 	return fmt.Sprintf("got  %.300s\nwant %.300s", got[from:], want[from:])
 }
 
-// volatile is what differs between any two sessions: process IDs, the client's
-// port, the names of sockets, pipes and private directories.
+// volatile matches text that differs between any two sessions: process IDs, the
+// client's port, and the names of sockets, pipes and private directories.
 var volatile = []*regexp.Regexp{
 	regexp.MustCompile(`socket:\[\d+\]`), regexp.MustCompile(`pipe:\[\d+\]`),
 	regexp.MustCompile(`bolt%[0-9a-f]{32}`), regexp.MustCompile(`127\.0\.0\.1 \d+`), regexp.MustCompile(`/tmp/[0-9a-f-]{36}`),
 	regexp.MustCompile(`/proc/\d+`), regexp.MustCompile(`(?m)^\[1\] \d+$`), regexp.MustCompile(`\[1\] \d+`), regexp.MustCompile(`\[?\b\d{2,7}\]? (?:Killed|Terminated)`),
 }
 
-// waits reports whether a shell is started ahead.
+// waits reports whether a ready shell waits.
 func (w *warm) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,15 +127,15 @@ func (w *warm) starts() bool {
 
 var scriptCmd = transport.Cmd{Argv: []string{"true"}, Stdin: []byte("x")}
 
-// warmUp has everything started ahead.
+// warmUp starts everything that can be started in advance.
 func warmUp(t *testing.T, c *Conn) {
 	t.Helper()
 	seen(t, c, scriptCmd)
 	warmed(t, c)
 }
 
-// sessionLines would show that a shell is another session's, or change it for the
-// next command.
+// sessionLines would show that a shell belongs to another session, or would
+// change the shell for the next command.
 var sessionLines = []string{
 	"cd /; pwd", "export A=1; env | grep ^A=", "umask 077; umask", "umask", "exit 3", "kill -9 $$", "kill -TERM $$", "exec sh -c 'exit 5'",
 	"nosuchcommand_x", "cat </nonexistent", "echo ok >&2", "cat", "sleep 0.2 & echo started >&2", "trap 'echo bye' EXIT; echo hi", "env | sort | grep -v ^_=",
@@ -145,7 +146,8 @@ var sessionLines = []string{
 	"cat /proc/self/oom_score_adj; nice", "echo $SHLVL $OLDPWD", "readlink /proc/$$/cwd", "readlink /proc/$$/exe", "kill -9 0",
 }
 
-// scripts end in each of their ways, and show what a process inherits.
+// scripts end in every possible way, and print the state that a process
+// inherits.
 func scripts() []transport.Cmd {
 	var all strings.Builder
 	for _, line := range sessionLines {
@@ -159,7 +161,7 @@ func scripts() []transport.Cmd {
 	}
 	env := []string{"GREETING=hello", "a.b=c"}
 	task := []string{"PT_a=b", "PT_c=it's \\n"}
-	// Small texts are written by a shell that waits, where their modes allow it.
+	// Small files are written by a ready shell itself if their modes allow it.
 	const odd = "-n '\\\\ $x %s `id` \"\n\t.\n\n_bolt_\n+é\\"
 	texts := []transport.File{
 		{Name: "d/x", Mode: 0o600, Data: []byte("umask; cd \"${0%/*}\"; stat -c '%a %n' . x ../e/y ../e/z p; cat ../e/y; od -c ../e/z | tail -1; cat p | tail -c 20; cat; env | grep PT_; set | grep -c _bolt_; exec ./p")},
@@ -167,7 +169,7 @@ func scripts() []transport.Cmd {
 		{Name: "e/z", Mode: 0o444, Data: []byte("\x01no text\n\n")},
 		{Name: "d/p", Mode: 0o750, Data: []byte("#!/bin/sh\n[ ! -w x ] || echo \"= $0\" | tail -c 4\n")},
 	}
-	// One that is alone, for a shell.
+	// One file alone, for a shell.
 	lone := []transport.File{{Name: "t/lone.sh", Mode: 0o750, Data: []byte("#!/bin/sh\numask; pwd; printf '[%s]' \"$@\"; env | grep PT_ | sort; cat; set | grep -c _bolt_; nosuchprogram_x; ls /dev/fd | grep -c .\nexit 7\n")}}
 	shell := []string{"/bin/sh", "-e"}
 	return []transport.Cmd{
@@ -204,11 +206,11 @@ func scripts() []transport.Cmd {
 	}
 }
 
-// TestWarmIsFresh compares what commands see on a connection of their own with
-// what they see on one where shells wait for them.
+// TestWarmIsFresh compares the environment of commands on their own connection
+// with the environment on a connection with ready shells.
 func TestWarmIsFresh(t *testing.T) {
 	t.Parallel()
-	// bash is to read its start-up files, which SHLVL would keep it from.
+	// bash must read its start-up files, which it does not if SHLVL is set.
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
 	cold := newLab(t, nil, s)
 	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
@@ -235,7 +237,7 @@ func TestWarmIsFresh(t *testing.T) {
 				same(transport.Cmd{Line: line})
 			}
 			for _, cmd := range scripts() {
-				// Without a ready shell: the first on a connection that is kept is so.
+				// The first command on a cached connection has no ready shell.
 				if h := warm.warm.take(); h != nil {
 					warm.warm.drop(h)
 				}
@@ -253,7 +255,7 @@ func TestWarmIsFresh(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFiles stages files that their owner may not write to, for a user
+// TestReadOnlyFiles stages files that their owner cannot write to, for a user
 // who is not root.
 func TestReadOnlyFiles(t *testing.T) {
 	t.Parallel()
@@ -261,7 +263,7 @@ func TestReadOnlyFiles(t *testing.T) {
 	to := dest(s)
 	to.User, _ = account(t, "ro", "/bin/bash")
 	c := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s).mustDial(t, to)
-	const size = 1_600_000 // which is written in two pieces
+	const size = 1_600_000 // is written in two pieces
 	for range 5 {
 		var out bytes.Buffer
 		st, err := c.Run(t.Context(), &transport.Cmd{Argv: []string{"./x"}, Stdout: &out, Stderr: &out, Files: []transport.File{
@@ -274,7 +276,7 @@ func TestReadOnlyFiles(t *testing.T) {
 	}
 }
 
-// maySudo lets a user become anybody.
+// maySudo allows a user to become any user.
 func maySudo(t *testing.T, user string) {
 	t.Helper()
 	file := "/etc/sudoers.d/" + user
@@ -284,8 +286,8 @@ func maySudo(t *testing.T, user string) {
 	sudoers.Store(file, nil)
 }
 
-// sudoers are files that go when all tests have ended: sudo complains of one that
-// goes while it reads the directory.
+// sudoers are files that are removed after all tests have ended: sudo complains
+// about a file that disappears while it reads the directory.
 var sudoers sync.Map
 
 func removeSudoers() {
@@ -295,7 +297,8 @@ func removeSudoers() {
 	})
 }
 
-// What changes on the machine counts for the next command.
+// TestWarmSeesChanges checks that changes on the machine take effect for the
+// next command.
 func TestWarmSeesChanges(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "SetEnv BOLT_TEST=1\n"})
@@ -359,7 +362,7 @@ func TestWarmSeesChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, func() { os.Remove(home); rename(home+".old", home)() }, "\n/usr\n", "/usr\nx\n", func() {
-			c.Close() // the shells are to start behind the link
+			c.Close() // so that the shells start behind the link
 			rename(home, home+".old")()
 			if err := os.Symlink(home+".old", home); err != nil {
 				t.Fatal(err)
@@ -371,8 +374,8 @@ func TestWarmSeesChanges(t *testing.T) {
 			if k.before != nil {
 				k.before()
 			}
-			warmed(t, c)       // none is being started in what was before
-			c.warm.learn(true) // that one has ended is no failure here
+			warmed(t, c)       // no shell is being started in the old state
+			c.warm.learn(true) // the end of that shell is not a failure here
 			warmUp(t, c)
 			if !c.warm.waits() {
 				t.Fatal("nothing waits")
@@ -393,8 +396,8 @@ func TestWarmSeesChanges(t *testing.T) {
 	}
 }
 
-// Nothing waits in accounts where something of ours would be seen or where
-// less would happen than in a session.
+// TestNothingIsStartedAhead checks that no shell is started in advance in
+// accounts where it would be visible, or where it would do less than a session.
 func TestNothingIsStartedAhead(t *testing.T) {
 	t.Parallel()
 	wrapper := filepath.Join(t.TempDir(), "bash")
@@ -447,7 +450,7 @@ func TestNothingIsStartedAhead(t *testing.T) {
 	}
 }
 
-// warmedBut waits as warmed does, or a while where that cannot be told.
+// warmedBut waits as warmed does, or for a fixed time if unknown is set.
 func warmedBut(t *testing.T, c *Conn, unknown bool) {
 	if unknown {
 		time.Sleep(5 * warmSettles)
@@ -456,15 +459,15 @@ func warmedBut(t *testing.T, c *Conn, unknown bool) {
 	warmed(t, c)
 }
 
-// What waits ends with the connection, however that ends, and when nobody has
-// wanted it for long.
-func TestWhatWaitsEnds(t *testing.T) {
+// TestWaitingShellsEnd checks that waiting shells end with the connection,
+// however it ends, and after a long time without use.
+func TestWaitingShellsEnd(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	user, _ := account(t, "end", "/bin/bash")
 	count := func() int {
-		out, _ := exec.Command("pgrep", "-u", user, "-f", "_bolt_ok").Output() // status 1: none
+		out, _ := exec.Command("pgrep", "-u", user, "-f", "_bolt_ok").Output() // status 1: no process
 		return len(strings.Fields(string(out)))
 	}
 	for _, k := range []struct {
@@ -500,7 +503,8 @@ func TestWhatWaitsEnds(t *testing.T) {
 	}
 }
 
-// Shells that wait do not take places from commands.
+// TestWaitingShellsYield checks that waiting shells do not take places from
+// commands.
 func TestWaitingShellsYield(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"", "MaxSessions 4\n", "MaxSessions 3\n", "MaxSessions 2\n", "MaxSessions 1\n"} {
@@ -539,7 +543,8 @@ func TestWaitingShellsYield(t *testing.T) {
 	}
 }
 
-// A connection has room for as many commands as without shells that wait.
+// TestWaitingShellsTakeNoRoom checks that a connection has room for as many
+// commands as without waiting shells.
 func TestWaitingShellsTakeNoRoom(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
@@ -548,7 +553,8 @@ func TestWaitingShellsTakeNoRoom(t *testing.T) {
 	barrier(t, c)
 }
 
-// A shell that is killed while it waits is replaced by a session.
+// TestReadyKilled checks that a session replaces a waiting shell that was
+// killed.
 func TestReadyKilled(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -568,14 +574,15 @@ func TestReadyKilled(t *testing.T) {
 
 var _ shell.Warmer = (*Conn)(nil)
 
-// What waits costs us no goroutine and little memory.
-func TestWaitingIsSmall(t *testing.T) {
+// TestWaitingShellIsSmall checks that a waiting shell costs no goroutine and
+// little memory.
+func TestWaitingShellIsSmall(t *testing.T) {
 	const n = 40
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 1000\n"})
 	kept := newLab(t, func(o *Options) { o.Keep, o.eager = true, true }, s)
 	measure := func() (int, float64) {
 		runtime.GC()
-		runtime.GC() // what pools held
+		runtime.GC() // memory held by pools
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return runtime.NumGoroutine(), float64(m.HeapAlloc + m.StackInuse)
@@ -618,9 +625,10 @@ func TestWaitingIsSmall(t *testing.T) {
 	}
 }
 
-// A plain line on an account whose shell runs nothing is no success, and the
-// proof of it shows in no shell's messages.
-func TestProof(t *testing.T) {
+// TestProofOfPlainLine checks that a plain line in an account whose shell runs
+// nothing does not succeed, and that the proof does not appear in the messages
+// of any shell.
+func TestProofOfPlainLine(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	l := newLab(t, nil, s)
@@ -669,7 +677,7 @@ func TestProof(t *testing.T) {
 			to := dest(s)
 			to.User, _ = account(t, "p"+name, k.path)
 			for _, line := range []string{"echo a; echo b >&2; exit 3", "echo (", "echo 'a", "\nif", "nosuchcommand_x", "kill -TERM $$", "exit 0", "set -x; echo a"} {
-				c := l.mustDial(t, to) // the first line is the one with the proof
+				c := l.mustDial(t, to) // the first line has the proof
 				raw, rawErr, rawStatus, err := output(t.Context(), c, line, "", false)
 				if err != nil {
 					t.Fatal(err)
@@ -689,7 +697,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// A server whose lines no shell runs is spoken to as ever.
+// TestServerWithoutShell checks that bolt works as usual with a server on which
+// no shell runs the lines.
 func TestServerWithoutShell(t *testing.T) {
 	_, to := fleet(t, 1)
 	l := newLab(t, func(o *Options) { o.Keep, o.eager = true, true })

@@ -12,36 +12,37 @@ import (
 )
 
 const (
-	// maxPreamble bounds what is kept of the lines before the version line.
+	// maxPreamble limits the stored text before the version line.
 	maxPreamble = 512
-	// maxVersionLine is the longest version line (RFC 4253 4.2), with its end.
+	// maxVersionLine is the maximum length of the version line (RFC 4253 4.2),
+	// with its line end.
 	maxVersionLine = 255
 )
 
 // wire is the stream under a handshake. It reads the version exchange in one
-// piece, where x/crypto asks for single bytes, remembers what the peer said
-// before its version line (RFC 4253 4.2 permits lines there), and asks the
-// kernel for immediate acknowledgements until hurry is cleared: sshd writes
-// the first replies with Nagle's algorithm on, and would wait 40 ms for a
-// delayed one.
+// piece, although x/crypto asks for single bytes. It stores the lines that the
+// peer sends before its version line (RFC 4253 4.2 permits them). Until hurry
+// is cleared, it makes the kernel acknowledge data at once: sshd writes the
+// first replies with Nagle's algorithm on, and would wait 40 ms for a delayed
+// acknowledgement.
 type wire struct {
 	net.Conn
 	hurry    atomic.Bool
 	born     time.Time
-	received atomic.Uint64 // bytes so far: a sign of life
+	received atomic.Uint64 // bytes so far
 	sent     atomic.Uint64
-	heard    struct{ mono, wall atomic.Int64 } // the moment of the last sign
-	down     atomic.Bool                       // nothing comes any more, and nothing goes
-	onDown   atomic.Pointer[func()]            // called before the reader is told so
+	heard    struct{ mono, wall atomic.Int64 } // moment of the last received data
+	down     atomic.Bool                       // the stream has ended in both directions
+	onDown   atomic.Pointer[func()]            // called before the reader gets the error
 
-	// By the reader alone:
-	head []byte // read and not yet passed on
-	line []byte // of the version exchange, so far
+	// Only the reader uses these.
+	head []byte // read but not yet passed on
+	line []byte // current line of the version exchange
 
 	mu    sync.Mutex
-	seen  bool   // the version line has come
+	seen  bool   // the version line has arrived
 	said  []byte // the bytes before the version line
-	first error  // why reading or writing failed first
+	first error  // first error of reading or writing
 }
 
 func newWire(c net.Conn) *wire {
@@ -85,7 +86,7 @@ func (w *wire) read(p []byte) (int, error) {
 	if c < n {
 		w.head = buf[c:n]
 	}
-	return c, nil // a lasting error comes again
+	return c, nil // a lasting error is returned again
 }
 
 func (w *wire) receive(p []byte) (int, error) {
@@ -107,7 +108,7 @@ func (w *wire) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// Close may take as long as a ProxyCommand needs to end.
+// Close can take as long as a ProxyCommand needs to end.
 func (w *wire) Close() error {
 	w.down.Store(true)
 	return w.Conn.Close()
@@ -147,12 +148,12 @@ func (w *wire) hear() {
 	w.heard.wall.Store(int64(now.wall))
 }
 
-// silence is how long nothing has come.
+// silence returns the time since data was last received.
 func (w *wire) silence() time.Duration {
 	return w.now().since(moment{time.Duration(w.heard.mono.Load()), time.Duration(w.heard.wall.Load())})
 }
 
-// scan looks for the version line.
+// scan searches for the version line.
 func (w *wire) scan(p []byte) {
 	for _, b := range p {
 		if len(w.line) < maxVersionLine {
@@ -171,7 +172,7 @@ func (w *wire) scan(p []byte) {
 		w.note(w.line)
 		w.line = w.line[:0]
 	}
-	if len(w.line) >= maxVersionLine { // no end in sight: no version line
+	if len(w.line) >= maxVersionLine { // too long for a version line
 		w.note(w.line)
 		w.line = w.line[:0]
 	}
@@ -185,15 +186,15 @@ func (w *wire) note(line []byte) {
 	}
 }
 
-// greeted reports whether the peer's version line has come.
+// greeted reports whether the peer's version line has arrived.
 func (w *wire) greeted() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen
 }
 
-// preamble is what the peer said before its version line, or instead, fit for
-// a message.
+// preamble returns the text that the peer sent before, or instead of, its
+// version line. Control characters are replaced.
 func (w *wire) preamble() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

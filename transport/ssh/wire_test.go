@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// readerConn is a net.Conn of which only Read matters.
+// readerConn is a net.Conn with only a working Read.
 type readerConn struct {
 	net.Conn
 	io.Reader

@@ -521,7 +521,7 @@ func TestPoolStartUpFileChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(6 * time.Second) // a burst of commands is over
-	if out, code := d.bolt("command", "run", "touch "+home+"/x", "-t", "host1"); code != 1 || !strings.Contains(out, "did not run what it was given") {
+	if out, code := d.bolt("command", "run", "touch "+home+"/x", "-t", "host1"); code != 1 || !strings.Contains(out, "has no proof that it ran the command") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

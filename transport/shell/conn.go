@@ -8,16 +8,16 @@ import (
 	"bolt/transport"
 )
 
-// A Conn is a transport.Conn over a Starter that has no connection of its own:
-// each session stands alone. It is safe for concurrent use.
+// A Conn is a transport.Conn over a Starter without a connection of its own:
+// each session is independent. It is safe for concurrent use.
 type Conn struct {
 	starter Starter
 	opts    Options
 
 	mu     sync.Mutex
 	closed bool
-	cancel map[*call]struct{} // what runs
-	idle   sync.WaitGroup     // of what runs
+	cancel map[*call]struct{} // running calls
+	idle   sync.WaitGroup     // counts the running calls
 }
 
 // NewConn returns a Conn.
@@ -25,13 +25,13 @@ func NewConn(s Starter, o Options) *Conn {
 	return &Conn{starter: s, opts: o, cancel: make(map[*call]struct{})}
 }
 
-// call is one that has not returned.
+// call is a running call.
 type call struct{ cancel context.CancelCauseFunc }
 
-// errClosed is why a call ends when its Conn is closed.
+// errClosed is the cause if a call ends because its Conn is closed.
 var errClosed = errors.New("the connection was closed")
 
-// begin admits a call, whose context ends when the Conn is closed.
+// begin registers a call. Its context ends when the Conn is closed.
 func (c *Conn) begin(ctx context.Context) (context.Context, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Conn) begin(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// Do does something with a context that ends when the Conn is closed.
+// Do calls do with a context that ends when the Conn is closed.
 func (c *Conn) Do(ctx context.Context, do func(context.Context) error) error {
 	ctx, end, err := c.begin(ctx)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 	return c.Do(ctx, func(ctx context.Context) error { return Get(ctx, c.starter, src, dst, o, c.opts) })
 }
 
-// Close cancels all calls and returns when they have returned, that is, when
-// what they ran has been ended.
+// Close cancels all calls and waits for them. Then everything that they ran has
+// ended.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	c.closed = true

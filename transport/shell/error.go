@@ -10,7 +10,8 @@ import (
 	"bolt/transport"
 )
 
-// stopped is the error of work that ctx ended; fate says what became of it.
+// stopped returns the error of an operation that ctx has ended. fate describes
+// the state of its process.
 func stopped(ctx context.Context, what, host, fate string) *transport.Error {
 	e := &transport.Error{Class: transport.ClassCancelled, Err: context.Cause(ctx)}
 	verb := "was cancelled"
@@ -25,7 +26,7 @@ func unsupported(format string, args ...any) *transport.Error {
 	return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf(format, args...)}
 }
 
-// failed is a step of a script that failed, with what the shell said of it.
+// failed is a failed step of a script, with the error text of the shell.
 type failed struct{ step, text string }
 
 func parseFailed(text []byte) *failed {
@@ -33,36 +34,36 @@ func parseFailed(text []byte) *failed {
 	return &failed{step: step, text: FirstLines(counts().ReplaceAllString(said, ""))}
 }
 
-// counts is what dd says of its work beside why it failed.
+// counts matches the statistics that dd prints in addition to an error.
 var counts = lazyregexp.New(`(?m)^\d+(?:\+\d+ records (?:in|out)| bytes.* copied.*)(?:\n|$)`)
 
-// reason is what the shell said, or something that is not empty.
+// reason returns the error text of the shell, or a default text.
 func (f *failed) reason() string {
 	switch {
 	case f.text != "":
 		return f.text
 	case f.step == stepShort:
-		return "the data did not arrive whole"
+		return "not all data arrived"
 	}
-	return "the shell gave no reason"
+	return "the shell printed no reason"
 }
 
-// stagingError is the failure of a step before a command could start, in a
-// class of its own for copies.
+// stagingError returns the error for a step that failed before the command
+// could start. Copies use their own class.
 func stagingError(f *failed, class transport.Class, dir, host string) *transport.Error {
 	e := &transport.Error{Class: class}
 	switch f.step {
 	case stepMkdir:
 		e.Code = "TMPDIR_ERROR"
 		e.Msg = fmt.Sprintf("Could not make the temporary directory %s on %s: %s", dir, host, f.reason())
-		e.Hint = "Set tmpdir to a directory that exists and is writable there."
+		e.Hint = "Set tmpdir to a directory that exists on the machine and is writable."
 	case stepChdir:
 		e.Code = "CHDIR_ERROR"
 		e.Msg = fmt.Sprintf("Could not change the working directory on %s: %s", host, f.reason())
 	case stepInput:
 		e.Code = "EXEC_ERROR"
-		e.Msg = fmt.Sprintf("The environment variables, or the data for standard input, did not arrive whole on %s, and nothing was run", host)
-		e.Hint = "A start-up file of the login shell may read standard input, or put something else in its place."
+		e.Msg = fmt.Sprintf("The environment variables or the data for standard input did not arrive completely on %s, and nothing was run", host)
+		e.Hint = "A start-up file of the login shell may read or replace standard input."
 	case stepAlive:
 		e.Code = "EXEC_ERROR"
 		e.Msg = fmt.Sprintf("The command on %s could not watch its connection, and was not run", host)
@@ -77,11 +78,11 @@ func stagingError(f *failed, class transport.Class, dir, host string) *transport
 	return e
 }
 
-// maxReason bounds what a far side's complaint may add to a message.
+// maxReason limits the remote error text in a message.
 const maxReason = 1 << 10
 
-// FirstLines makes far-side text fit for a message: bounded, trimmed, without
-// control characters other than line ends.
+// FirstLines prepares remote text for a message: it limits and trims the text,
+// and removes control characters except line ends and tabs.
 func FirstLines(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) > maxReason {

@@ -16,18 +16,20 @@ import (
 )
 
 const (
-	// streamBuffer is what one read of a stream may return, once firstBuffer
-	// was not enough: most commands print little, and thousands run at once.
+	// streamBuffer is the maximum size of one read from a stream. The first
+	// reads use firstBuffer, because most commands print little and thousands
+	// run at once.
 	streamBuffer = 32 << 10
 	firstBuffer  = 1 << 10
-	// smallPiece and lateStdout: a server sends what waits on stdout before
-	// what waits on stderr, but two readers may be woken in the other order.
-	// So a piece of stderr below smallPiece lets stdout pass for lateStdout.
+	// smallPiece and lateStdout keep the order of output. A server sends
+	// waiting stdout data before stderr data, but the two readers may wake in
+	// the other order. So a piece of stderr smaller than smallPiece waits for
+	// stdout for up to lateStdout.
 	smallPiece = 16 << 10
 	lateStdout = 3 * time.Millisecond
-	// stderrFirst is how long stdout waits for the first of stderr under
-	// sudo. Puppet Bolt looks for a password prompt for that long before it
-	// reads stdout, so merged output begins with stderr there.
+	// stderrFirst is the time for which stdout waits for the first stderr
+	// output under sudo. Puppet Bolt waits that long for a password prompt
+	// before it reads stdout, so its merged output begins with stderr.
 	stderrFirst = 500 * time.Millisecond
 )
 
@@ -37,89 +39,91 @@ type exchange struct {
 	host  string
 	line  string
 	tty   bool
-	token string // "": nothing on stderr is meant for us
-	cut   string // is taken out of stderr
+	token string // "": the script sends no marks on stderr
+	cut   string // text to remove from stderr
 
 	escalation *escalation
-	// send writes what the script reads; nil for nothing. It waits for the
-	// began mark if afterBegan is set. Afterwards the session's stdin stays
-	// open, for its end means "stop", unless sendsAll is set.
+	// send writes the script's input; nil if there is none. If afterBegan is
+	// set, it waits for the began mark. After that, the session's stdin stays
+	// open unless sendsAll is set, because its end means "stop".
 	send       func(io.Writer) error
 	afterBegan bool
 	sendsAll   bool
-	// input is a stream that the session reads behind what send writes, from the
-	// moment in which the script has begun; nil for none. Its end ends the session's
-	// stdin, so stopBy stops the session instead.
+	// input is a stream that the session reads after the data of send, as soon
+	// as the script has begun; nil if there is none. The end of the stream ends
+	// the session's stdin, so the session is stopped with stopBy.
 	input  io.Reader
 	stopBy func()
-	// proof says that the script tells when it has begun; if it does not, an
-	// exit status of 0 is some other program's.
+	// proof is set if the script prints a mark when it has begun. Without the
+	// mark, an exit status of 0 comes from some other program.
 	proof bool
-	// twice says that the mark of the beginning comes on both streams, for one
-	// of them may have been thrown away.
+	// twice is set if the began mark comes on both streams, because one of them
+	// may have been discarded.
 	twice bool
-	// hangUp says that the session is stopped by closing it, not its stdin.
+	// hangUp is set if closing the session stops it, instead of closing its
+	// stdin.
 	hangUp bool
 
 	stdout, stderr func([]byte) error // never nil
 	stderrFirst    bool
 	grace          time.Duration
-	proven         *Proof // renewed when the script begins; nil for none
+	proven         *Proof // renewed when the script begins; nil if not used
 	log            *slog.Logger
 
 	told
 }
 
-// told is what is known of a script beside its output and its status.
+// told is the information about a script in addition to its output and status.
 type told struct {
 	failed   *failed // the step that failed
 	unproven bool    // the session ended well, but the script did not begin
-	asked    bool    // sudo has asked for the password, or would have
-	hasBegun bool    // the script
+	asked    bool    // sudo has asked for the password, or would have asked
+	hasBegun bool    // the script has begun
 }
 
-// Give-up reasons of our own, beside the end of the context.
+// sinkError is the reason for stopping an exchange if a writer of output
+// failed.
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return e.err.Error() }
 func (e *sinkError) Unwrap() error { return e.err }
 
-// A marker finds marks in a stream.
+// A marker searches a stream for marks.
 type marker interface {
 	scan(text []byte, emit func(piece))
 	end(emit func(piece))
 }
 
-// running is the state of an exchange that has started. All of it belongs to
-// the goroutine of run; the others only read the streams and write stdin.
+// running is the state of a started exchange. Only the goroutine of run uses
+// it; the other goroutines only read the streams and write stdin.
 type running struct {
 	*exchange
 	sess    Session
 	scan    marker
-	scanOut marker // of stdout, as long as marks may come there: something may have joined stderr to it
+	scanOut marker // for stdout, while marks may come there because stderr may be joined to it
 	wg      sync.WaitGroup
-	outbox  chan func(io.Writer) // nil until something is to be written
+	outbox  chan func(io.Writer) // nil until the first write
 	quit    chan struct{}        // closed at the end
-	sent    chan error           // of a send, or of the input, that failed by itself
+	sent    chan error           // errors of send or of the input itself
 
 	started time.Time
 	taken   bool // the program that changes the user is about to start
 	began   bool
-	byErr   bool // the mark of the beginning has come on stderr
+	byErr   bool // the began mark has come on stderr
 	byOut   bool // and on stdout
 	prompts int
-	answer  int              // where in said the last prompt was, -1 if it is not there any more
-	byUser  int              // where in said the text of the program begins that changes the user
+	answer  int              // position of the last prompt in said, -1 if it is not in there any more
+	byUser  int              // position in said where the text of the program that switches the user begins
 	said    []byte           // text before began
-	foreign <-chan time.Time // there is a question that nobody will answer
-	talked  bool             // stderr has said something
-	giveUp  error            // why we stop, if not by ctx
+	foreign <-chan time.Time // fires if a prompt of another program stays unanswered
+	talked  bool             // stderr has printed anything
+	giveUp  error            // reason for stopping, other than ctx
 	kill    <-chan time.Time
-	late    <-chan time.Time // it ought to have begun, since data waits for it
+	late    <-chan time.Time // fires if the script has not begun in time to receive its data
 }
 
-// run starts the session and returns when it has ended and all of its
-// goroutines have. Status and error are as transport.Conn's Run has them.
+// run starts the session and returns when the session and all its goroutines
+// have ended. It returns status and error as transport.Conn's Run does.
 func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error) {
 	if ctx.Err() != nil {
 		return transport.Status{}, stopped(ctx, x.what, x.host, " before it started")
@@ -134,7 +138,7 @@ func (x *exchange) run(ctx context.Context, s Starter) (transport.Status, error)
 	return x.runOn(ctx, sess)
 }
 
-// runOn is run in a session that has started.
+// runOn runs the exchange in a session that has started.
 func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, error) {
 	r := &running{exchange: x, sess: sess, quit: make(chan struct{}), sent: make(chan error, 2), started: time.Now()}
 	r.scan = x.marker()
@@ -144,7 +148,8 @@ func (x *exchange) runOn(ctx context.Context, sess Session) (transport.Status, e
 	return r.run(ctx)
 }
 
-// marker is what a stream of the exchange goes through; nil for nothing.
+// marker returns the marker for a stream of the exchange, or nil if none is
+// needed.
 func (x *exchange) marker() marker {
 	switch {
 	case x.token != "" && x.cut != "":
@@ -177,7 +182,7 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 
 	if r.send != nil && !r.afterBegan {
 		r.queueSend()
-	} else if (r.send != nil || r.input != nil) && r.escalation == nil { // sudo may wait for somebody's second factor
+	} else if (r.send != nil || r.input != nil) && r.escalation == nil { // sudo may wait for a second factor
 		late := time.NewTimer(beginsWithin)
 		defer late.Stop()
 		r.late = late.C
@@ -211,37 +216,38 @@ func (r *running) run(ctx context.Context) (transport.Status, error) {
 	}
 }
 
-// notProven is the error for a session that ended well and gave no proof of
-// having done anything.
+// notProven returns the error for a session that ended with success and without
+// the mark of its script.
 func notProven(host string) *transport.Error {
 	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
-		Msg:  fmt.Sprintf("The login shell on %s reported success, but did not run what it was given, or hid all sign of it: it may have run", host),
-		Hint: "The account may have a shell that runs nothing, or a start-up file that exits or redirects output. If the shell is fish, csh or tcsh, set login-shell to that."}
+		Msg:  fmt.Sprintf("The login shell on %s reported success, but bolt has no proof that it ran the command: it may have run", host),
+		Hint: "The account may have a shell that does not run commands, or a start-up file that exits or redirects output. If the shell is fish, csh or tcsh, set login-shell to its name."}
 }
 
-// beginsWithin is how long a login shell may take to begin with what waits for
-// data: start-up files may be slow, but nobody is to wait for ever.
+// beginsWithin is the time within which a login shell must start a script that
+// waits for data. Start-up files may be slow, but the wait must end.
 const beginsWithin = time.Minute
 
-// notBegun is the error for a session that did not say in time that it has
-// begun, and so was sent nothing.
+// notBegun returns the error for a session whose script has not begun in time,
+// so that no data was sent.
 func (r *running) notBegun() *transport.Error {
 	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
-		Msg:  fmt.Sprintf("The login shell on %s gave no sign within %v of running what it was given, and was sent none of the data", r.host, beginsWithin),
-		Hint: "A start-up file may wait for something, or throw away what is printed."}
+		Msg:  fmt.Sprintf("The login shell on %s did not report within %v that the command has begun, so bolt sent no data", r.host, beginsWithin),
+		Hint: "A start-up file may wait for something, or discard output."}
 }
 
-// ttySettles is more than a busy server needs from the answer to a request to
-// the program on its terminal.
+// ttySettles is longer than a busy server needs from its answer until the
+// program runs on its terminal.
 const ttySettles = 500 * time.Millisecond
 
-// killSlack is how long after KILL the end of a session is waited for.
+// killSlack is the time to wait for the end of a session after KILL.
 const killSlack = time.Second
 
 // stop makes the machine end the session's processes. It may block.
 func (r *running) stop() {
 	if r.tty {
-		// A process that is not yet on its terminal would miss its end.
+		// A process that is not on its terminal yet would not notice the end of
+		// the terminal.
 		time.Sleep(time.Until(r.started.Add(ttySettles)))
 	}
 	if r.stopBy != nil {
@@ -249,7 +255,7 @@ func (r *running) stop() {
 		return
 	}
 	if r.tty || r.hangUp {
-		r.sess.Close() // the server hangs the terminal up, or breaks the pipe
+		r.sess.Close() // the server hangs up the terminal, or breaks the pipe
 		return
 	}
 	r.sess.Stdin().Close()
@@ -261,8 +267,9 @@ func (r *running) startKill() {
 	}
 }
 
-// stopError is the error of an exchange that was given up, by ctx or by us.
-// err is what the session's Wait said, if it ended.
+// stopError returns the error of an exchange that was stopped, by ctx or for
+// another reason. err is the error of the session's Wait, if the session has
+// ended.
 func (r *running) stopError(ctx context.Context, ended bool, err error) error {
 	var sink *sinkError
 	switch {
@@ -273,23 +280,23 @@ func (r *running) stopError(ctx context.Context, ended bool, err error) error {
 	case !ended:
 		return r.stopped(ctx, fmt.Sprintf(", but did not end within %v: it may still be running there", r.grace+killSlack))
 	case r.tty:
-		return r.stopped(ctx, " and its terminal was hung up: what ignores that is still running there")
+		return r.stopped(ctx, " and its terminal was closed: processes that ignore SIGHUP may still be running there")
 	case err != nil && !r.hangUp:
 		return r.stopped(ctx, " while the connection was lost: it may still be running there")
 	}
 	return r.stopped(ctx, "; it has ended there")
 }
 
-// stopped is the error of an exchange that ctx ended.
+// stopped returns the error of an exchange that ctx has ended.
 func (r *running) stopped(ctx context.Context, fate string) error {
 	e := stopped(ctx, r.what, r.host, fate)
 	if e.Class == transport.ClassTimeout && r.proof && !r.began && r.escalation == nil {
-		e.Hint = "There was no sign that it has begun: a start-up file of the login shell may wait for something."
+		e.Hint = "The command may not have begun: a start-up file of the login shell may wait for something."
 	}
 	return e
 }
 
-// sinkFailed is the error for output that was not taken from us.
+// sinkFailed returns the error for output that could not be written.
 func sinkFailed(what, host string, err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassCancelled, Err: err,
 		Msg: fmt.Sprintf("%s on %s was ended because its output could not be stored: %v", what, host, err)}
@@ -301,11 +308,12 @@ func (r *running) read(from io.Reader) *Stream {
 		return s
 	}
 	s := NewStream()
-	r.wg.Go(func() { _ = s.Carry(from) }) // how the session ended is Wait's to tell
+	r.wg.Go(func() { _ = s.Carry(from) }) // Wait returns how the session ended
 	return s
 }
 
-// post has the writer's goroutine do something; it starts with the first.
+// post makes the writer's goroutine call f. The first call starts the
+// goroutine.
 func (r *running) post(f func(io.Writer)) {
 	if r.outbox == nil {
 		r.outbox = make(chan func(io.Writer), 3)
@@ -314,7 +322,7 @@ func (r *running) post(f func(io.Writer)) {
 	r.outbox <- f
 }
 
-// write is the one goroutine that writes to the session's stdin.
+// write is the only goroutine that writes to the session's stdin.
 func (r *running) write() {
 	for {
 		select {
@@ -326,19 +334,19 @@ func (r *running) write() {
 	}
 }
 
-// copyInput writes the input to the session's stdin, and its end. The reader's
-// goroutine outlives the exchange if the reader does not return.
+// copyInput copies the input to the session's stdin, and its end. If the reader
+// blocks, its goroutine outlives the exchange.
 func (r *running) copyInput(w io.Writer) {
 	s := NewStream()
 	defer s.Close()
 	ended := make(chan error, 1)
-	go func() { ended <- s.Carry(r.input) }() // Close has its end, or that of the reader
+	go func() { ended <- s.Carry(r.input) }() // ends after Close or with the reader
 	for {
 		select {
 		case p, ok := <-s.pieces:
 			if ok {
 				if _, err := w.Write(p); err != nil {
-					return // the command takes no more
+					return // the command reads no more
 				}
 				continue
 			}
@@ -354,20 +362,20 @@ func (r *running) copyInput(w io.Writer) {
 	}
 }
 
-// inputFailed is the error for input that could not be read.
+// inputFailed returns the error for input that could not be read.
 func (r *running) inputFailed(err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassCancelled, Err: err,
 		Msg: fmt.Sprintf("%s on %s was ended because its input could not be read: %v", strings.ToUpper(r.what[:1])+r.what[1:], r.host, err)}
 }
 
-// queueSend hands the payload to the writer. That the session did not take it
-// is no error of its own: the session's end says why.
+// queueSend passes the data to the writer. An error of writing to the session
+// is ignored, because the end of the session explains it.
 func (r *running) queueSend() {
 	r.post(func(w io.Writer) {
 		ww := &writeErrors{w: w}
 		err := r.send(ww)
 		if err != nil && ww.err == nil {
-			r.sent <- err // before the script can end because of it
+			r.sent <- err // before the script can end for this reason
 		}
 		if r.sendsAll || err != nil {
 			r.sess.Stdin().Close()
@@ -375,8 +383,8 @@ func (r *running) queueSend() {
 	})
 }
 
-// sendFailed gives the exchange up because of data that could not be had. Without a
-// stream of input, the session's stdin is closed already.
+// sendFailed stops the exchange because its data could not be read. Without an
+// input stream, the session's stdin is closed already.
 func (r *running) sendFailed(err error) {
 	if r.giveUp == nil {
 		r.giveUp = err
@@ -387,7 +395,7 @@ func (r *running) sendFailed(err error) {
 	}
 }
 
-// lateSendError takes an error that came together with the session's end.
+// lateSendError handles an error that came together with the session's end.
 func (r *running) lateSendError() {
 	select {
 	case err := <-r.sent:
@@ -398,7 +406,7 @@ func (r *running) lateSendError() {
 	}
 }
 
-// writeErrors remembers that it was the writer that failed.
+// writeErrors records the error of its writer.
 type writeErrors struct {
 	w   io.Writer
 	err error
@@ -412,11 +420,11 @@ func (w *writeErrors) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// deliver hands all output on and reports whether both streams have ended; if
-// not, there was no more sense in waiting.
+// deliver passes all output on. It returns true when both streams have ended,
+// and false if it stopped waiting for them.
 func (r *running) deliver(ctx context.Context, stdout, stderr *Stream) bool {
 	outs, errs := stdout.pieces, stderr.pieces
-	var held []byte // of stdout, waiting for stderr's first word
+	var held []byte // of stdout, waiting for the first stderr output
 	var holdEnds <-chan time.Time
 	if r.stderrFirst {
 		holdEnds = time.After(stderrFirst)
@@ -444,7 +452,7 @@ func (r *running) deliver(ctx context.Context, stdout, stderr *Stream) bool {
 			release()
 		}
 	}
-	// A ready shell's mark may have come together with output.
+	// The streams may hold output that came together with a ready shell's mark.
 	if len(stdout.rest) > 0 {
 		takeOut(stdout.rest)
 	}
@@ -496,8 +504,8 @@ func (r *running) deliver(ctx context.Context, stdout, stderr *Stream) bool {
 }
 
 // mayBeLater reports whether a piece of stderr may have been printed after
-// something that stdout has not brought yet. Before it has begun, stdout is
-// silent; the mark of the beginning may have more behind it.
+// output that stdout has not delivered yet. Before the script has begun, stdout
+// is silent. Output may follow directly after the began mark.
 func (r *running) mayBeLater(p []byte) bool {
 	if r.byErr || !r.proof {
 		return true
@@ -506,8 +514,8 @@ func (r *running) mayBeLater(p []byte) bool {
 	return begun && len(more) > 0
 }
 
-// letPass delivers what stdout has, or gets within a moment. It returns nil if stdout
-// has ended.
+// letPass delivers the output that stdout has, or gets within lateStdout. It
+// returns nil if stdout has ended.
 func (r *running) letPass(outs chan []byte) chan []byte {
 	if outs == nil {
 		return nil
@@ -540,7 +548,7 @@ func (r *running) onStdout(p []byte) {
 	r.toStdout(p)
 }
 
-// onMerged is output of a stdout that may hold marks.
+// onMerged handles output of a stdout that may hold marks.
 func (r *running) onMerged(p piece) {
 	switch p.mark {
 	case noMark:
@@ -557,7 +565,7 @@ func (r *running) onStderr(p []byte) {
 	if !r.tty && r.scan != nil {
 		r.scan.scan(p, r.onPiece)
 		if r.scanOut != nil && r.byErr && (r.byOut || !r.twice) {
-			r.endStdout() // no more marks there
+			r.endStdout() // stdout holds no more marks
 		}
 		return
 	}
@@ -580,7 +588,7 @@ func (r *running) endMarks() {
 	}
 }
 
-// onPiece is output of the stream that may hold marks.
+// onPiece handles output of the stream that may hold marks.
 func (r *running) onPiece(p piece) {
 	switch {
 	case p.mark == stepMark:
@@ -618,7 +626,7 @@ func (r *running) onBegan() {
 		}
 	}
 	if r.began {
-		return // it is told twice
+		return // the mark comes twice
 	}
 	r.began, r.hasBegun = true, true
 	r.endSaid()
@@ -631,7 +639,7 @@ func (r *running) onBegan() {
 }
 
 func (r *running) onPrompt() {
-	if r.escalation.sudo() { // no other program was given a prompt
+	if r.escalation.sudo() { // only sudo has a prompt set by bolt
 		r.answerPrompt()
 	}
 }
@@ -655,7 +663,7 @@ func (r *running) answerPrompt() {
 	}
 }
 
-// onSaid keeps what is said before the script begins: a refusal, or output.
+// onSaid collects the text before the script begins: a refusal, or output.
 func (r *running) onSaid(text []byte) {
 	room := maxSaid - len(r.said)
 	if room < len(text) {
@@ -678,8 +686,8 @@ func (r *running) onSaid(text []byte) {
 	}
 }
 
-// endSaid decides about what was said before the script began, when it has
-// begun or never will.
+// endSaid handles the text before the script began, when the script has begun
+// or can no longer begin.
 func (r *running) endSaid() {
 	r.foreign = nil
 	said, answer := r.said, r.answer
@@ -704,9 +712,9 @@ func (r *running) endSaid() {
 	}
 }
 
-// behindPrompt removes the rest of a prompt from the output after the answer: a late
-// blank and, on a terminal, the line end that the program prints because the terminal
-// did not echo the answer.
+// behindPrompt removes the rest of a prompt from the output after the answer: a
+// late space and, on a terminal, the line end that the program prints because
+// the terminal did not echo the answer.
 func (r *running) behindPrompt(said []byte) []byte {
 	if r.escalation.asksInWords() {
 		said = bytes.TrimPrefix(said, []byte(" "))
@@ -717,7 +725,7 @@ func (r *running) behindPrompt(said []byte) []byte {
 	return said
 }
 
-// refuse ends a session in which sudo will not have us.
+// refuse ends a session in which sudo refuses.
 func (r *running) refuse(err *transport.Error) {
 	if r.giveUp == nil {
 		r.giveUp = err
@@ -725,7 +733,7 @@ func (r *running) refuse(err *transport.Error) {
 	r.sess.Close()
 }
 
-// output is what the command printed on the stream that may hold marks.
+// output handles output of the command on the stream that may hold marks.
 func (r *running) output(p []byte) {
 	if r.tty {
 		r.toStdout(p)
@@ -745,7 +753,7 @@ func (r *running) toStderr(p []byte) {
 	r.toSink(r.stderr, p)
 }
 
-// toSink hands output on, unless a sink has failed.
+// toSink writes output, unless a sink has failed before.
 func (r *running) toSink(sink func([]byte) error, p []byte) {
 	if r.giveUp != nil {
 		return

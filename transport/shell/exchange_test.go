@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// farSide is a machine that does what a test tells it. Its streams are pipes
-// without a buffer.
+// farSide is a machine that a test controls. Its streams are pipes without a
+// buffer.
 type farSide struct {
 	stdin          *io.PipeReader
 	stdout, stderr *io.PipeWriter
@@ -42,8 +42,8 @@ type farSession struct {
 	lost   error
 }
 
-// start returns a Starter whose session is played by play, which must end what
-// it wants to end; Close ends the rest.
+// start returns a Starter whose session is simulated by play. play ends the
+// parts that it must end; Close ends the rest.
 func start(t testing.TB, play func(f *farSide)) starterFunc {
 	var playing sync.WaitGroup
 	t.Cleanup(playing.Wait)
@@ -97,7 +97,7 @@ func (f *farSide) end(code int) {
 	f.ends(transport.Status{Code: code})
 }
 
-// token is the token of the script that was started.
+// token returns the token of the script that was started.
 func (f *farSide) token() string {
 	line := strings.ReplaceAll(f.line, "%%", "%") // as sudo does with its prompt
 	i := strings.Index(line, "bolt%")
@@ -108,7 +108,7 @@ func (f *farSide) say(w io.Writer, text string) { _, _ = io.WriteString(w, text)
 
 var asRoot = transport.RunAs{User: "root", Password: transport.NewSecret("pw")}
 
-func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
+func TestRunEndsForEveryRemoteBehaviour(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		cmd   transport.Cmd
@@ -162,7 +162,7 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 				_, _ = io.Copy(io.Discard, f.stdin)
 				f.end(0)
 			},
-			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "sent none of the data", took: beginsWithin,
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "bolt sent no data", took: beginsWithin,
 		},
 		{
 			name: "it waits before it begins", limit: time.Second, proof: new(Proof), cmd: transport.Cmd{Line: "x"},
@@ -178,12 +178,12 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 			name: "a script that never ran", limit: time.Hour,
 			cmd:   transport.Cmd{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Data: []byte("y")}}},
 			play:  func(f *farSide) { f.end(0) },
-			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given, or hid all sign of it: it may have run",
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "bolt has no proof that it ran the command: it may have run",
 		},
 		{
 			name: "sudo that never ran anything", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
 			play:  func(f *farSide) { f.end(0) },
-			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "did not run what it was given, or hid all sign of it: it may have run",
+			class: transport.ClassBootstrap, code: "EXEC_ERROR", text: "bolt has no proof that it ran the command: it may have run",
 		},
 		{
 			name: "sudo asks twice", cmd: transport.Cmd{Line: "x", RunAs: asRoot}, limit: time.Hour,
@@ -237,7 +237,7 @@ func TestRunEndsWhateverTheFarSideDoes(t *testing.T) {
 	}
 }
 
-// both is a sink for both streams.
+// both is a writer for both streams.
 type both struct{ bytes.Buffer }
 
 func TestOrderOfOutput(t *testing.T) {
@@ -309,7 +309,7 @@ func TestOrderOfOutput(t *testing.T) {
 	}
 }
 
-// warmFarSide is a far side with a ready shell.
+// warmFarSide is a farSide with a ready shell.
 type warmFarSide struct {
 	starterFunc
 	ready starterFunc
@@ -320,7 +320,8 @@ func (w *warmFarSide) Ready() (Session, func(bool)) {
 	return s, func(bool) {}
 }
 
-// A line that a ready shell does not take runs in a session.
+// TestOutputOfReadyShell checks that a line that a ready shell does not take
+// runs in a session.
 func TestOutputOfReadyShell(t *testing.T) {
 	for _, takes := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -357,7 +358,7 @@ func TestOutputOfReadyShell(t *testing.T) {
 	}
 }
 
-func TestPasswordGoesNowhereElse(t *testing.T) {
+func TestPasswordIsSentOnlyToItsPrompt(t *testing.T) {
 	p, err := newPlan(&transport.Cmd{Line: "x", Env: []string{"A=s3cret"}, RunAs: transport.RunAs{User: "root", Password: transport.NewSecret("hunter2")}}, Options{User: "deploy"})
 	if err != nil {
 		t.Fatal(err)
@@ -376,7 +377,7 @@ func TestLoginShells(t *testing.T) {
 	}
 }
 
-// FuzzStderr lets a far side under sudo say anything.
+// FuzzStderr tests any stderr text of a machine under sudo.
 func FuzzStderr(f *testing.F) {
 	f.Add([]byte("TOKEN?Sorry, try again.\nTOKEN?"), 0, 3)
 	f.Add([]byte("TOKEN?TOKEN!\nhello TOKEN#clean x TOKEN.\n"), 1, 1)
@@ -411,7 +412,8 @@ func FuzzStderr(f *testing.F) {
 	})
 }
 
-// What Start says of a line that may run stays, also when the time is up.
+// TestStartThatMayRun checks that an error of Start for a line that may run is
+// returned unchanged, also after a timeout.
 func TestStartThatMayRun(t *testing.T) {
 	lost := &transport.Error{Class: transport.ClassLost, Msg: "lost while starting a command"}
 	maybe := &transport.Error{Class: transport.ClassTimeout, Err: ErrMayRun, Msg: "out of time; it may run"}
@@ -439,8 +441,8 @@ func TestStartThatMayRun(t *testing.T) {
 	}
 }
 
-// A login shell has proved itself when the command began: what has happened to
-// it since, nobody knows.
+// TestProofIsOfTheBeginning checks that a login shell is proven when the
+// command begins. Nothing is known about the time after that.
 func TestProofIsOfTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var proof Proof

@@ -13,9 +13,9 @@ import (
 	"bolt/transport/archive"
 )
 
-// Get copies a file or directory from the machine as transport.Conn's Get
-// does. It needs tar there. What is in the way at dst/<base of src> is
-// replaced file by file.
+// Get copies a file or directory from the machine as transport.Conn's Get does.
+// The machine must have tar. An existing dst/<base of src> is replaced file by
+// file.
 func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptions, o Options) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
 	p, err := newTransfer("download", fo, &o)
@@ -29,10 +29,10 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 	return err
 }
 
-// Archive writes a file or directory of the machine to a sink, as
-// transport.Archiver does: as the machine's tar made it, with whatever tar says
-// of that as the error. It needs tar there. An error of the sink is as one of
-// Run's sinks.
+// Archive writes a file or directory of the machine to a writer, as
+// transport.Archiver does. It writes the archive of the machine's tar unchanged
+// and returns tar's error messages as an error. The machine must have tar. An
+// error of the writer is returned as in Run.
 func Archive(ctx context.Context, s Starter, src string, to io.Writer, fo transport.FileOptions, o Options) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
 	p, err := newTransfer("download", fo, &o)
@@ -50,7 +50,8 @@ func (p *transfer) archive(ctx context.Context, s Starter, src string, to io.Wri
 	if strings.HasPrefix(dir, "-") {
 		dir = "./" + dir
 	}
-	// "./" keeps a name from being taken for an option or for a list of files.
+	// "./" prevents that tar takes the name for an option or for a list of
+	// files.
 	steps := append(p.prelude(),
 		`f() { printf '%s#%s %s%s.\n' `+p.token+` "$1" "$2" `+p.token+` >&2; exit 1; }`,
 		`command -v tar >/dev/null 2>&1 || f `+stepNoTar,
@@ -78,9 +79,9 @@ func (p *transfer) getError(src, reason string) error {
 		Msg: fmt.Sprintf("Could not download %s from %s: %s", src, p.host, reason)}
 }
 
-// changedOnly reports whether GNU tar complains of nothing but files that
-// changed while it read them, as a log does; the copy is then what scp would
-// have made.
+// changedOnly reports whether GNU tar's only complaint is about files that
+// changed while it read them, such as logs. The copy is then the same as by
+// scp.
 func changedOnly(st transport.Status, said []byte) bool {
 	if st.Signal != "" || st.Code != 1 {
 		return false
@@ -93,13 +94,13 @@ func changedOnly(st transport.Status, said []byte) bool {
 	return len(said) > 0
 }
 
-// maxNoise is how much a login shell may print before our own output begins.
+// maxNoise limits the output of a login shell before bolt's own output begins.
 const maxNoise = 64 << 10
 
 var errNoise = errors.New("the login shell prints too much before the copy begins")
 
-// afterMark is a writer that hands on what comes after a mark: what the login
-// shell's own files print comes before it.
+// afterMark is a writer that passes on the data after a mark. The output of the
+// login shell's start-up files comes before the mark.
 type afterMark struct {
 	w    io.Writer
 	mark []byte

@@ -11,7 +11,7 @@ import (
 	"bolt/transport"
 )
 
-// TestAfterMark cuts what a machine sends in pieces of every size.
+// TestAfterMark tests the data of a machine in pieces of every size.
 func TestAfterMark(t *testing.T) {
 	const mark = "bolt%0123!\n"
 	for _, c := range []struct{ name, sent, want string }{
@@ -42,7 +42,7 @@ func TestAfterMark(t *testing.T) {
 	if _, err := a.Write(bytes.Repeat([]byte("n"), maxNoise+1)); err != errNoise {
 		t.Errorf("too much noise: got %v", err)
 	}
-	a = &afterMark{w: failingWriter{}, mark: []byte(mark)} // is not asked to take nothing
+	a = &afterMark{w: failingWriter{}, mark: []byte(mark)} // is not called without data
 	if _, err := a.Write([]byte(mark)); err != nil {
 		t.Errorf("mark: got %v", err)
 	}

@@ -14,10 +14,10 @@ import (
 // directly. So a message costs one write, and the end of the stream is the end
 // of the session's input. That end can then not signal a lost connection. If
 // the command does not read, unread data also hides a lost connection. So the
-// command has a second session, its lifeline: a shell of the login user that
-// holds a FIFO open for writing as long as it can read its own stdin. The
-// watcher waits for the end of that FIFO, instead of the end of the session's
-// stdin.
+// command has a second session, its lifeline. The lifeline is a shell of the
+// login user that holds a FIFO open for writing as long as it can read its own
+// stdin. The watcher waits for the end of that FIFO, instead of the end of the
+// session's stdin.
 //
 // Other users can open the FIFO only for reading, and it never contains data.
 // So the watcher also works for a command under run-as.
@@ -25,16 +25,16 @@ import (
 // A lifeline is the second session of a command.
 type lifeline struct {
 	fifo string
-	cut  context.CancelFunc // ends it; the watcher then ends the command
+	cut  context.CancelFunc // ends the lifeline; the watcher then ends the command
 	over chan struct{}      // closed when the session has ended; err is set
 	err  error
 
-	begun chan struct{} // closed when the FIFO is there
+	begun chan struct{} // closed when the FIFO exists
 	once  sync.Once     // closes begun
 	done  chan struct{} // closed when the command has ended
 }
 
-// tie starts the lifeline of a plan's command and waits until its FIFO is there.
+// tie starts the lifeline of a plan's command and waits until its FIFO exists.
 func (p *plan) tie(ctx context.Context, s Starter) (*lifeline, error) {
 	dir := transport.PrivateDir(p.c.TmpDir, "")
 	l := &lifeline{fifo: dir + "/alive", over: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{})}
@@ -48,7 +48,7 @@ func (p *plan) tie(ctx context.Context, s Starter) (*lifeline, error) {
 	}
 	x.line = p.shell.underSh(l.script(x.token, dir, staged))
 	ctx, l.cut = context.WithCancel(ctx)
-	go func() { // over has its end
+	go func() { // ends when over is closed
 		defer close(l.over)
 		if _, l.err = x.run(ctx, s); l.err == nil && x.failed != nil {
 			l.err = stagingError(x.failed, transport.ClassBootstrap, dir, p.o.Host)
@@ -66,14 +66,14 @@ func (p *plan) tie(ctx context.Context, s Starter) (*lifeline, error) {
 	}
 }
 
-// script makes the FIFO and holds it open until stdin ends. Then it waits until the
-// watcher has removed the private directory of the command, so that nothing is left
-// when the command is over.
+// script creates the FIFO and holds it open until stdin ends. Then it waits
+// until the watcher has removed the private directory of the command. So
+// nothing is left when the command is over.
 func (l *lifeline) script(token, dir, staged string) string {
 	steps := []string{
 		ownInput(token),
 		`umask 077; m=$( { mkdir -m 711 -- ` + Quote(dir) + ` && mkfifo -m 644 -- ` + Quote(l.fifo) + `; } 2>&1) || { ` + failure(token, stepMkdir, "$m", "2") + `; exit 1; }`,
-		`exec 9<>` + Quote(l.fifo), // opening for both never waits
+		`exec 9<>` + Quote(l.fifo), // opening for reading and writing never blocks
 		beganTwice(token),
 		`TMOUT=; while read -r l; do :; done`,
 		// In this order, because opening a FIFO that has no writer blocks.
@@ -85,8 +85,9 @@ func (l *lifeline) script(token, dir, staged string) string {
 	return strings.Join(append(steps, "exit 0"), "; ")
 }
 
-// ownInput fails if a start-up file has taken the session's stdin away. The shell must
-// copy the descriptor: bash, dash and busybox do nothing for "<&0", even if 0 is closed.
+// ownInput fails if a start-up file has taken the session's stdin away. The
+// shell must copy the descriptor, because bash, dash and busybox do nothing for
+// "<&0" even if descriptor 0 is closed.
 func ownInput(token string) string {
 	return `{ true 3<&0 && ! [ /dev/fd/0 -ef /dev/null ] && ! [ -f /dev/fd/0 ]; } 2>/dev/null || { ` + failure(token, stepInput, "", "2") + `; exit 1; }`
 }
@@ -103,8 +104,8 @@ func (l *lifeline) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// lifelineEnds is the time limit for the end of a lifeline. It is longer than a
-// lifeline waits for the watcher of a command that has ended.
+// lifelineEnds is the time limit for the end of a lifeline. It is longer than
+// the time for which a lifeline waits for the watcher of an ended command.
 const lifelineEnds = 10 * time.Second
 
 // end ends the lifeline of a command that has ended, and waits for it.

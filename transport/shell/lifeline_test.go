@@ -16,7 +16,7 @@ import (
 	"bolt/transport"
 )
 
-// tied starts a machine with a lifeline, whose command plays.
+// tied returns a machine with a lifeline; play simulates the command.
 func tied(t *testing.T, play func(f *farSide)) starterFunc {
 	var mu sync.Mutex
 	started := 0
@@ -37,9 +37,9 @@ func tied(t *testing.T, play func(f *farSide)) starterFunc {
 	}
 }
 
-// TestInput: a stream is read when the command has begun, and not before; an error of
-// it ends the command, also when its output has ended; and a command that ends does not
-// wait for it.
+// TestInput checks that a stream is read only after the command has begun. An
+// error of the stream ends the command, even if its output has ended. A command
+// that ends does not wait for the stream.
 func TestInput(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
@@ -116,8 +116,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestLifelineEnds: a watcher that opens the FIFO while the lifeline ends does not block
-// for ever, because the FIFO has a writer until it is removed.
+// TestLifelineEnds checks that a watcher that opens the FIFO while the lifeline
+// ends does not block forever: the FIFO has a writer until it is removed.
 func TestLifelineEnds(t *testing.T) {
 	t.Parallel()
 	for name, sh := range posixShells(t) {
@@ -171,7 +171,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// blocked is read when something has ended.
+// blocked is a reader that returns after a channel is closed.
 type blocked struct {
 	end <-chan struct{}
 	err error
@@ -182,7 +182,7 @@ func (b blocked) Read([]byte) (int, error) {
 	return 0, b.err
 }
 
-// later fails after a while.
+// later is a reader that fails after a while.
 type later struct {
 	after time.Duration
 	err   error

@@ -2,18 +2,18 @@ package shell
 
 import "bytes"
 
-// Marks are how a script on the machine speaks to us between the lines of a
-// command's own output: a random token of 128 bits, then what it says.
+// A script on the machine sends marks between the lines of a command's own
+// output. A mark is a random token of 128 bits and a message:
 //
 //	TOKEN?            sudo asks for its password (the token is its prompt)
-//	TOKEN+            the program that changes the user is about to start
-//	TOKEN!            the script has begun, as the user it is to run as
-//	TOKEN#step text TOKEN.   the step failed, and what the shell said of it
+//	TOKEN+            the program that switches the user is about to start
+//	TOKEN!            the script has begun, as its final user
+//	TOKEN#step text TOKEN.   the step failed, with the shell's error text
 //
-// A line end behind all but the first belongs to them. A mark may follow half a line
-// of other output.
+// A line end after any mark but the first is part of the mark. A mark may
+// follow an unfinished line of other output.
 
-// mark is the kind of a mark: the byte behind the token.
+// mark is the kind of a mark: the byte after the token.
 type mark byte
 
 const (
@@ -26,40 +26,41 @@ const (
 
 const (
 	endOfStep = '.'
-	// maxStepText bounds what is kept of a step's text; the rest is dropped.
+	// maxStepText limits the stored text of a step; the rest is dropped.
 	maxStepText = 8 << 10
 )
 
 // piece is a run of plain output, or a mark.
 type piece struct {
 	mark mark
-	text []byte // output; or what a stepMark says
+	text []byte // output, or the message of a stepMark
 }
 
-// scanner finds marks in a stream that comes in pieces of any size. It holds
-// back no more than what may be the beginning of a mark, and of a step's text
-// no more than maxStepText.
+// scanner searches for marks in a stream that comes in pieces of any size. It
+// holds back only data that may be the beginning of a mark, and at most
+// maxStepText of a step's text.
 //
-// Once the script has begun, its beginning (which may be told again) and steps
-// alone are marks: a command that prints what looks like sudo's prompt prints text.
+// After the script has begun, only beganMark (which can come again) and
+// stepMark are marks. If a command prints the text of sudo's prompt, that is
+// output.
 type scanner struct {
 	token   []byte
 	begun   bool
 	pend    []byte
 	inStep  bool
 	step    []byte
-	lineEnd bool // the next line end belongs to the mark before it
+	lineEnd bool // the next line end is part of the previous mark
 }
 
-// scan takes the next piece of the stream and calls emit for what is certain.
-// What emit is given is valid only during the call.
+// scan takes the next piece of the stream and calls emit for each piece that is
+// decided. The argument of emit is valid only during the call.
 func (s *scanner) scan(p []byte, emit func(piece)) {
 	s.pend = append(s.pend, p...)
 	for s.next(emit) {
 	}
 }
 
-// end tells that the stream has ended: what was held back is output.
+// end is called at the end of the stream: data that was held back is output.
 func (s *scanner) end(emit func(piece)) {
 	if s.inStep {
 		emit(piece{mark: stepMark, text: s.addStep(s.pend)})
@@ -69,7 +70,7 @@ func (s *scanner) end(emit func(piece)) {
 	s.pend, s.step, s.inStep = nil, nil, false
 }
 
-// next takes one piece off pend and reports whether there may be another.
+// next takes one piece from pend and reports whether there may be another.
 func (s *scanner) next(emit func(piece)) bool {
 	if s.lineEnd && !s.skipLineEnd() {
 		return false
@@ -88,7 +89,7 @@ func (s *scanner) next(emit func(piece)) bool {
 		return true
 	}
 	if after == len(s.pend) {
-		return false // its kind has not come yet
+		return false // the kind has not arrived yet
 	}
 	kind := s.pend[after]
 	switch {
@@ -114,7 +115,7 @@ func (s *scanner) next(emit func(piece)) bool {
 	return true
 }
 
-// plain is text between marks.
+// plain handles text between marks.
 func (s *scanner) plain(text []byte, emit func(piece)) {
 	switch {
 	case s.inStep:
@@ -128,8 +129,8 @@ func (s *scanner) addStep(text []byte) []byte {
 	return append(s.step, text[:min(len(text), maxStepText-len(s.step))]...)
 }
 
-// skipLineEnd drops one line end ("\n" or, from a terminal, "\r\n") and
-// reports whether it is clear that there is none left to drop.
+// skipLineEnd drops one line end ("\n" or, from a terminal, "\r\n"). It returns
+// false if more data is needed to decide.
 func (s *scanner) skipLineEnd() bool {
 	switch {
 	case len(s.pend) == 0, len(s.pend) == 1 && s.pend[0] == '\r':
@@ -147,8 +148,8 @@ func (s *scanner) drop(n int) {
 	s.pend = s.pend[:copy(s.pend, s.pend[n:])]
 }
 
-// overlap is the length of the longest end of p that word begins with, short
-// of the whole word.
+// overlap returns the length of the longest suffix of p that is a proper prefix
+// of word.
 func overlap(p, word []byte) int {
 	for n := min(len(p), len(word)-1); n > 0; n-- {
 		if bytes.HasPrefix(word, p[len(p)-n:]) {
@@ -158,7 +159,7 @@ func overlap(p, word []byte) int {
 	return 0
 }
 
-// cutter takes every occurrence of a text out of a stream, but for its first
+// cutter removes every occurrence of a text from a stream, except for its first
 // keep bytes.
 type cutter struct {
 	text []byte
@@ -192,7 +193,7 @@ func (c *cutter) end(emit func(piece)) {
 	c.pend = nil
 }
 
-// scanCutter takes a text out of what is no mark.
+// scanCutter removes a text from the output between marks.
 type scanCutter struct {
 	scanner scanner
 	cutter  cutter

@@ -9,7 +9,8 @@ import (
 
 const testToken = "bolt%00112233445566778899aabbccddeeff"
 
-// scanAll feeds text in pieces of n bytes and writes down what comes out.
+// scanAll scans text in pieces of n bytes and returns a description of the
+// result.
 func scanAll(s interface {
 	scan([]byte, func(piece))
 	end(func(piece))

@@ -13,7 +13,7 @@ import (
 	"bolt/transport"
 )
 
-// bySu is run-as with su, which has a prompt of its own.
+// bySu is run-as with su, which prints its own prompt.
 var bySu = transport.RunAs{User: "root", Password: transport.NewSecret("pw"), Executable: "su"}
 
 // TestPromptInWords checks that the password is sent once, and only after the prompt of

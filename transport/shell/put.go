@@ -19,15 +19,15 @@ import (
 	"bolt/transport/archive"
 )
 
-// ErrNoTar is in the chain of the error of Put, Get and Archive when the machine has
-// no tar: nothing was copied, and another way may be tried.
+// ErrNoTar is in the chain of the errors of Put, Get and Archive if the machine
+// has no tar. Nothing was copied then, and another method can be tried.
 var ErrNoTar = errors.New("no tar on the machine")
 
 // Put copies a file or directory to the machine as transport.Conn's Put does.
 //
-// The copy is made in a private directory, moved beside the destination under
-// a name of its own, and renamed: the first move may have to copy to another
-// file system, the second never does. Only directories need tar there.
+// The copy is made in a private directory, moved next to the destination under
+// a temporary name, and then renamed. The move may have to copy to another file
+// system; the rename never does. The machine needs tar only for directories.
 func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo transport.FileOptions, o Options) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
 	p, err := newTransfer("upload", fo, &o)
@@ -62,7 +62,7 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 		steps = append(append(steps, stage.open()), stage.steps()...)
 		p.send = func(w io.Writer) error { return sendFile(w, f, src.Path, info.Size()) }
 	case info.IsDir():
-		last := ".end-" + randomHex(8) // no name of the tree's, since nobody can guess it
+		last := ".end-" + randomHex(8) // a random name, so that it is not a name in the tree
 		steps = append(append(steps, stage.open(), makeDir), unpack(last)...)
 		p.send = func(w io.Writer) error { return sendTree(w, src, last) }
 	default:
@@ -78,9 +78,9 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	return p.putOutcome(src, dst, st, err)
 }
 
-// PutBy is Put with another program that copies: it is given the path of the
-// private directory, into which it copies src under its name. RunAs must be the
-// login user.
+// PutBy does the same as Put, but another program copies. copy gets the path of
+// the private directory, and must copy src into it under its name. RunAs must
+// be the login user.
 func PutBy(ctx context.Context, s Starter, src transport.Tree, dst string, fo transport.FileOptions, o Options, copy func(ctx context.Context, dir string) error) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
 	if dst == "" || strings.Contains(dst, "\x00") {
@@ -120,11 +120,11 @@ func PutBy(ctx context.Context, s Starter, src transport.Tree, dst string, fo tr
 	return session(ctx, steps...)
 }
 
-// removeDir removes the private directory of an upload; that it could not be is
-// told, and no failure.
+// removeDir removes the private directory of an upload. If that fails, bolt
+// warns, but the upload does not fail.
 const removeDir = `m=$(rm -rf -- "$d" 2>&1) || printf '%s#` + stepClean + ` %s%s.\n' "$z" "$m" "$z" >&2`
 
-// putOutcome is what became of the script of an upload.
+// putOutcome returns the error of the script of an upload, or nil.
 func (p *transfer) putOutcome(src transport.Tree, dst string, st transport.Status, err error) error {
 	switch {
 	case err != nil:
@@ -138,8 +138,8 @@ func (p *transfer) putOutcome(src transport.Tree, dst string, st transport.Statu
 	return nil
 }
 
-// sendFile sends exactly the promised size; a file that has changed meanwhile
-// is an error.
+// sendFile sends exactly the announced size. If the file has become shorter
+// meanwhile, that is an error.
 func sendFile(w io.Writer, f fs.File, name string, size int64) error {
 	n, err := io.Copy(w, io.LimitReader(f, size))
 	if err == nil && n < size {
@@ -151,9 +151,9 @@ func sendFile(w io.Writer, f fs.File, name string, size int64) error {
 	return nil
 }
 
-// sendTree sends a directory as a tar stream, behind it an empty file called
-// last. What is copied is new on the machine, so its time is now; not every tar
-// can be told to set it.
+// sendTree sends a directory as a tar stream, and then an empty file called
+// last. The files are new on the machine, so their time is the present time;
+// not every tar has an option for that.
 func sendTree(w io.Writer, src transport.Tree, last string) error {
 	a := archive.NewWriter(w, time.Now())
 	if err := a.Tree(src); err != nil {
@@ -165,8 +165,9 @@ func sendTree(w io.Writer, src transport.Tree, last string) error {
 	return a.Close()
 }
 
-// unpack reads a tar stream from stdin. last is its last entry: without it the
-// stream was cut, which not every tar notices.
+// unpack returns the steps that extract a tar stream from stdin. last is its
+// last entry. If it is missing, the stream was truncated, which not every tar
+// detects.
 func unpack(last string) []string {
 	return []string{
 		`command -v tar >/dev/null 2>&1 || g ` + stepNoTar,
@@ -175,14 +176,16 @@ func unpack(last string) []string {
 	}
 }
 
-// neighbour is how the name begins that a copy has beside its destination.
+// neighbour is the prefix of the temporary name of a copy next to its
+// destination.
 const neighbour = ".bolt-"
 
-// neighbours finds these names.
+// neighbours matches these names.
 var neighbours = lazyregexp.New(regexp.QuoteMeta(neighbour) + `[0-9a-f]{1,16}`)
 
-// place moves $d/name to where "mv" would put it: into dst if that is a
-// directory. $n is the neighbour that becomes the destination by a rename.
+// place returns the steps that move $d/name to the destination. If dst is a
+// directory, that is dst/name, as in mv(1). $n is the neighbour that is renamed
+// to the destination.
 func place(name, dst string) []string {
 	if strings.HasPrefix(dst, "-") {
 		dst = "./" + dst
@@ -201,14 +204,15 @@ func place(name, dst string) []string {
 		`[ -d "$p" ] || h "there is no directory $p"`,
 		`[ -w "$p" ] || h "no permission to write to $p"`,
 		`m=$(mv -f -- "$d/$b" "$n" 2>&1) || h "$m"`,
-		// mv would move into a directory what is to take its place.
+		// If the target is a directory, mv would move the copy into it.
 		`if [ -L "$t" ] && [ -d "$t" ]; then m=$(rm -f -- "$t" 2>&1) || h "$m"; ` +
 			`elif [ -d "$t" ]; then [ -d "$n" ] || h "$t is a directory"; m=$(rmdir -- "$t" 2>&1) || h "$m"; fi`,
 		`m=$(mv -f -- "$n" "$t" 2>&1) || h "$m"`,
 	}
 }
 
-// putError is the failure of a step; name is what the copy is called at its end.
+// putError returns the error for a failed step. name is the final name of the
+// copy.
 func (p *transfer) putError(name, dst string) error {
 	f := p.failed
 	switch f.step {
@@ -222,7 +226,7 @@ func (p *transfer) putError(name, dst string) error {
 	return stagingError(f, transport.ClassFile, p.dir, p.host)
 }
 
-// localError is a failure on our side of a copy.
+// localError returns the error for a failure on the local side of a copy.
 func localError(verb string, err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err,
 		Msg: fmt.Sprintf("Could not %s: %v", verb, err)}
@@ -238,7 +242,7 @@ type transfer struct {
 	said  bytes.Buffer
 }
 
-// newTransfer checks what Put and Get have in common.
+// newTransfer checks the options that Put and Get have in common.
 func newTransfer(what string, fo transport.FileOptions, o *Options) (*transfer, error) {
 	shell, err := dialectOf(o.LoginShell)
 	if err != nil {
@@ -263,7 +267,7 @@ func logger(o *Options) *slog.Logger {
 	return o.Logger
 }
 
-// prelude is how the script of a transfer begins.
+// prelude returns the first steps of a transfer's script.
 func (p *transfer) prelude() []string {
 	var steps []string
 	steps = append(steps, p.escalation.restoreLocale()...)
@@ -274,10 +278,10 @@ func (p *transfer) prelude() []string {
 	return steps
 }
 
-// maxSaidByCopy bounds what is kept of the stderr of a copy.
+// maxSaidByCopy limits the stored stderr output of a copy.
 const maxSaidByCopy = 16 << 10
 
-// do runs a transfer's script; what it prints on stdout goes to out.
+// do runs a transfer's script and writes its stdout to out.
 func (p *transfer) do(ctx context.Context, s Starter, script string, out io.Writer) (transport.Status, error) {
 	if p.escalation != nil {
 		p.line = p.escalation.line(script)
@@ -295,7 +299,7 @@ func (p *transfer) do(ctx context.Context, s Starter, script string, out io.Writ
 	return p.run(ctx, s)
 }
 
-// complaint is what the machine said, for a message.
+// complaint returns the machine's error text, for a message.
 func (p *transfer) complaint(st transport.Status) string {
 	if text := FirstLines(p.said.String()); text != "" {
 		return text
@@ -309,5 +313,5 @@ func (p *transfer) complaint(st transport.Status) string {
 func (p *transfer) noTar() error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: ErrNoTar,
 		Msg:  fmt.Sprintf("Could not %s: there is no tar on %s", p.what, p.host),
-		Hint: "Install tar there."}
+		Hint: "Install tar on the machine."}
 }

@@ -6,7 +6,7 @@ import (
 	"bolt/transport"
 )
 
-// Quote makes s one word of a POSIX shell.
+// Quote quotes s as one word of a POSIX shell.
 func Quote(s string) string {
 	if s != "" && strings.IndexFunc(s, special) < 0 {
 		return s
@@ -14,7 +14,7 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// special reports whether a rune means something to a shell, or might.
+// special reports whether a rune has, or may have, a meaning in a shell.
 func special(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
@@ -23,7 +23,7 @@ func special(r rune) bool {
 	return !strings.ContainsRune("_-./:,+@", r)
 }
 
-// quoteWords joins words to a line in which each is one word.
+// quoteWords quotes words and joins them to a line.
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -32,17 +32,17 @@ func quoteWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// dialect is what has to be known of a login shell to hand it a line.
+// dialect is the kind of syntax of a login shell.
 type dialect uint8
 
 const (
 	posix dialect = iota
-	csh           // csh(1): history and newlines live inside quotes, too
+	csh           // csh(1): "!" and line ends have a meaning even inside quotes
 	fish
 )
 
-// dialectOf knows the login shells by their names; an unknown name is taken
-// for a POSIX shell.
+// dialectOf returns the dialect of a login shell by its name. An unknown name
+// counts as a POSIX shell.
 func dialectOf(loginShell string) (dialect, error) {
 	switch loginShell {
 	case "csh", "tcsh":
@@ -59,7 +59,7 @@ func dialectOf(loginShell string) (dialect, error) {
 	return posix, nil
 }
 
-// quote makes s one word of the dialect.
+// quote quotes s as one word of the dialect.
 func (d dialect) quote(s string) string {
 	switch d {
 	case csh:
@@ -70,8 +70,8 @@ func (d dialect) quote(s string) string {
 	return Quote(s)
 }
 
-// underSh is the line that makes a login shell run a POSIX script in its
-// place, with words as $0, $1 and so on.
+// underSh returns the line that replaces a login shell by sh, which runs a
+// POSIX script with words as $0, $1 and so on.
 func (d dialect) underSh(script string, words ...string) string {
 	line := "exec /bin/sh -c " + d.quote(script)
 	for _, w := range words {

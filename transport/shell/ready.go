@@ -13,13 +13,15 @@ import (
 	"bolt/transport"
 )
 
-// A ready shell is a session that has been started ahead. Its login shell waits for
-// a line on its standard input, then runs it in its own place. The data of the line
-// comes with it, where an exec request must be answered before data may follow. So
-// it saves a round trip, and nothing where there is no data.
+// A ready shell is a session that was started in advance. Its login shell waits
+// for a line on its standard input and then replaces itself by that line. The
+// data for the line can be sent together with it, whereas an exec request must
+// be answered before data can follow. So a ready shell saves a round trip if
+// there is data.
 //
-// It must be what a new session's shell would be. It proves that without a process,
-// when it starts and when it is used:
+// A ready shell must behave like the shell of a new session. It proves the
+// following without starting a process, once when it starts and again when it
+// is used:
 //
 //   - The account's shell is the one that runs this, started by sshd itself (a
 //     wrapper that records commands, a restricted or forced one, would not see
@@ -38,37 +40,38 @@ import (
 //   - sshd would run nothing before and refuse nothing (sshd(8), "LOGIN
 //     PROCESS" and "SSHRC").
 //
-// Facts that a machine does not provide (no /proc, an unknown shell) are not
+// A fact that a machine cannot show (no /proc, an unknown shell) counts as not
 // proven.
 
-// A Warmer is a Starter that may have a ready shell.
+// A Warmer is a Starter that can have a ready shell.
 type Warmer interface {
 	Starter
-	// Ready hands over a session whose shell has run ReadyLine as far as its
-	// mark; nil if there is none. It does not wait. taken is called once, with
-	// whether the shell has taken a line.
+	// Ready returns a session whose shell has printed the mark of ReadyLine, or
+	// nil if there is none. It does not wait. The caller must call taken once
+	// and report whether the shell has taken a line.
 	Ready() (s Session, taken func(bool))
 }
 
-// ReadyLine is the line that makes a login shell ready. It prints
-// ReadyMark(token) on stdout and stderr once it can be given a line, and ends
-// with its standard input or if it is none that may be used. Nothing is proven
-// where functions may be in place of the builtins that the proof rests on; bash
-// tells whether there are any.
+// ReadyLine returns the line that makes a login shell ready. The shell prints
+// ReadyMark(token) on stdout and stderr when it can take a line. It ends at the
+// end of its standard input, or if it cannot be used as a ready shell. If
+// functions may replace the builtins that the proof needs, nothing is proven;
+// bash can list its functions.
 func ReadyLine(token string) string {
 	return `case ${BASH_VERSION-} in ?*) compgen -A function;; *) false;; esac || { ` + mayProve + bySSHD + newLine + isFresh + `_bolt_ok || exit 0; ` +
 		`printf '%s\n' ` + Quote(token) + `; printf '%s\n' ` + Quote(token) + ` >&2; ` + takesLine + `; }`
 }
 
-// ReadyMark is what a ready shell says of itself.
+// ReadyMark returns the mark that a ready shell prints.
 func ReadyMark(token string) string { return token + "\n" }
 
-// takesLine reads a line as readyText writes it, and runs it.
+// takesLine reads a line in the format of readyText and runs it.
 const takesLine = `_bolt_s=; _bolt_d=; while IFS= TMOUT= read -r _bolt_l; do case $_bolt_l in .*) _bolt_d=1; break;; *) _bolt_s=$_bolt_s${_bolt_l#+}$_bolt_n;; esac; done; ` +
 	`[ -n "$_bolt_d" ] || exit 0; eval "$_bolt_s${_bolt_l#.}"`
 
-// readyText is a line as a ready shell reads it. It may have line ends in quotes:
-// its last part begins with a dot, the others with a plus sign.
+// readyText returns a line in the format for a ready shell. The line may have
+// line ends in quotes: its last part begins with a dot, the others with a plus
+// sign.
 func readyText(line string) string {
 	parts := strings.Split(line, "\n")
 	last := len(parts) - 1
@@ -79,18 +82,19 @@ func readyText(line string) string {
 	return text.String() + "." + parts[last] + "\n"
 }
 
-// newLine sets $_bolt_n to a line end without having one, which would make
-// later lines of the script, as messages count them, and without a process. IFS
-// ends in one where start-up files have no effect.
+// newLine sets $_bolt_n to a line end. It contains no line end itself, because
+// that would change the line numbers in messages, and it starts no process. IFS
+// ends with a line end if start-up files have no effect.
 const newLine = `_bolt_n=${IFS#??}; case $_bolt_n in ''|??*|[[:blank:]]|[![:space:]]) exit 0;; esac; `
 
 // mayProve ends a shell that could never prove anything, or whose options
-// change how it reads or shows what it runs. ksh says "eval" in its messages.
+// change how it reads or prints commands. ksh prints "eval" in its messages.
 const mayProve = `case ${SHELL##*/} in sh|bash|dash|ash|mksh) ;; *) exit 0;; esac; ` +
 	`case $- in *[aefknuvx]*) exit 0;; esac; ` +
 	`[ -z "${ZSH_VERSION-}${BASH_ENV-}${SSH_ORIGINAL_COMMAND-}" ] || exit 0; `
 
-// bySSHD ends a shell that sshd has not started, or not as the account's.
+// bySSHD ends a shell that sshd has not started, or that is not the account's
+// shell.
 const bySSHD = `[ "$0" = "${SHELL##*/}" ] && read -r _bolt_l <"/proc/$PPID/comm" || exit 0; ` +
 	`case $_bolt_l in sshd*|dropbear*) ;; *) exit 0;; esac; ` +
 	`_bolt_x=1; while [ "$_bolt_x" ]; do ` +
@@ -117,12 +121,13 @@ const isFresh = inert +
 	`{ [ -z "${BASH_VERSION-}" ] || [ "$SHLVL" -gt 1 ] || { ` +
 	`_bolt_i /etc/bash.bashrc && _bolt_i /etc/bashrc && _bolt_i /etc/bash/bashrc && _bolt_i "$HOME/.bashrc"; }; }; }; `
 
-// maxReadyWords bounds the words of a command for a ready shell, which reads
-// its line byte by byte.
+// maxReadyWords limits the length of a command for a ready shell, because the
+// shell reads its line byte by byte.
 const maxReadyWords = 8 << 10
 
-// fitsReady reports whether the plan has data to send, without which an exec
-// request is as fast, and whether its line is one for sh and not too long.
+// fitsReady reports whether a ready shell is useful for the plan: the plan has
+// data to send (without data, an exec request is as fast), and its line is
+// short enough and for sh.
 func (p *plan) fitsReady() bool {
 	size := len(p.c.Line) + len(p.c.Dir)
 	for _, word := range slices.Concat(p.c.Interpreter, p.c.Argv) {
@@ -131,8 +136,8 @@ func (p *plan) fitsReady() bool {
 	return !p.c.TTY && p.c.Input == nil && p.shell == posix && p.sends() && (len(p.c.Argv) > 0 || p.as != nil || p.block != "") && size <= maxReadyWords
 }
 
-// runReady runs the plan in a ready shell. It reports false if there is none,
-// or if nothing has begun: the shell did not take the line, or sudo prompts for a
+// runReady runs the plan in a ready shell. It returns false if there is none,
+// or if nothing has begun: the shell did not take the line, or sudo asks for a
 // password although it did not the last time.
 func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error, bool) {
 	if !p.fitsReady() || ctx.Err() != nil {
@@ -163,9 +168,9 @@ func (p *plan) runReady(ctx context.Context, w Warmer) (transport.Status, error,
 	return st, err, true
 }
 
-// giveLine gives the exchange's line to a ready shell, and its data at once if
-// they need not wait until the script has begun. It reports false if the shell
-// has ended without taking the line. It returns an error if that is unknown.
+// giveLine sends the exchange's line to a ready shell, and the data as well if
+// it need not wait until the script has begun. It returns false if the shell
+// has ended without taking the line, and an error if that is unknown.
 func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool, err error) {
 	line := `_bolt_ok || exit 0; `
 	if p.as != nil {
@@ -175,11 +180,11 @@ func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool
 	text := readyText(line + `printf '%s+\n' ` + x.token + `; printf '%s+\n' ` + x.token + ` >&2; ` + x.line)
 	sent := make(chan struct{})
 	send := x.send
-	go func() { // sent has its end
+	go func() { // ends when sent is closed
 		defer close(sent)
 		_, err := io.WriteString(sess.Stdin(), text)
 		if err == nil && send != nil && !x.afterBegan {
-			_ = send(sess.Stdin()) // the session's end says why it was not taken
+			_ = send(sess.Stdin()) // the end of the session explains an error
 		}
 	}()
 	if send != nil && !x.afterBegan {
@@ -205,7 +210,7 @@ func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool
 			if well {
 				heard++
 			}
-		case <-done: // a command that has begun can be stopped as it should be
+		case <-done: // a command that has begun can be stopped properly
 			done, late = nil, time.After(lineTaken)
 		case <-late:
 			sess.Close()
@@ -222,12 +227,12 @@ func (p *plan) giveLine(ctx context.Context, sess Session, x *exchange) (ok bool
 		e.Err = errors.Join(ErrMayRun, e.Err)
 		return false, e
 	case heard == 1:
-		return false, &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("The login shell on %s lost a stream as a command began: it may have run", p.o.Host)}
+		return false, &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("The login shell on %s lost a stream when a command began: the command may have run", p.o.Host)}
 	}
 	logger(&p.o).Debug("ready shell did not take a line", "target", p.o.Host)
 	return false, nil
 }
 
-// lineTaken is how long bolt waits for a ready shell after the command was
-// cancelled.
+// lineTaken is the time to wait for the answer of a ready shell after the
+// command was cancelled.
 const lineTaken = 2 * time.Second

@@ -19,7 +19,7 @@ func TestReadyText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readyLine := strings.Replace(ReadyLine("ready"), bySSHD, "", 1) // which we are not
+	readyLine := strings.Replace(ReadyLine("ready"), bySSHD, "", 1) // sshd has not started this test
 	for _, sh := range []string{"/bin/bash", "/bin/dash", "/bin/mksh", ash} {
 		for _, script := range scripts {
 			run := func(line, stdin string) string {
@@ -35,7 +35,7 @@ func TestReadyText(t *testing.T) {
 			if got := run(readyLine, text+data); got != want {
 				t.Errorf("%s, %q: got %s, want %s", sh, text, got, want)
 			}
-			// A line that is cut off does nothing.
+			// A truncated line does nothing.
 			for n := range len(text) {
 				if got := run(readyLine, text[:n]); got != `"ready\n", <nil>` {
 					t.Fatalf("%s, %q: %s", sh, text[:n], got)

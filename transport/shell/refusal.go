@@ -8,7 +8,7 @@ import (
 	"bolt/transport"
 )
 
-// refusedSilence matches the error of sudo -n if sudo needs a password.
+// refusedSilence matches the error of sudo -n when sudo needs a password.
 var refusedSilence = lazyregexp.New(`(?m)^sudo: .*\b(?:password|authentication) is required`)
 
 // The refusals of sudo 1.8 and 1.9 (plugins/sudoers), of su (util-linux, shadow,
@@ -25,9 +25,9 @@ var (
 	doasTTY      = lazyregexp.New(`(?m)^doas: (?:Auth(?:entication|orization) required|a tty is required)`)
 )
 
-// refusal recognises an error of sudo, su or doas in the output if the script never
-// began. It returns nil for other output, which is then the command's output, as with
-// Bolt.
+// refusal recognises an error of sudo, su or doas in the output if the script
+// never began. It returns nil for other output, which is then the command's
+// output, as with Bolt.
 func (e *escalation) refusal(said []byte) *transport.Error {
 	method := e.as.Method()
 	tty, user, password := sudoTTY, sudoUser, sudoPassword
@@ -106,17 +106,17 @@ var wordPrompt = lazyregexp.New(`(?:^|[\r\n])((?:doas \([^()\s]*\) |\S+'s )?[Pp]
 // maxPrompt is more than a prompt with the names of a user and a machine has.
 const maxPrompt = 1 << 10
 
-// promptIn returns where the prompt begins that said ends with, or -1. Only what
-// comes after the mark that line prints is the program's. It looks at the end of
-// said alone, because it is called for each piece of what a target sends.
+// promptIn returns the position of the prompt at the end of said, or -1. Only
+// the text after the mark is output of the program. The function searches only
+// the end of said, because it is called for each piece of a target's output.
 func promptIn(said []byte) int {
 	skipped := max(0, len(said)-maxPrompt)
 	end := said[skipped:]
 	m := wordPrompt().FindSubmatchIndex(end)
 	switch {
-	case m == nil || m[0] == m[2] && skipped > 0: // the line began before
+	case m == nil || m[0] == m[2] && skipped > 0: // the line began earlier
 		return -1
-	case m[0] < m[2] && end[m[0]] == '\r': // doas begins with one
+	case m[0] < m[2] && end[m[0]] == '\r': // the prompt of doas begins with it
 		return skipped + m[0]
 	}
 	return skipped + m[2]

@@ -16,18 +16,20 @@ import (
 
 // Run runs one command as transport.Conn's Run does.
 //
-// A plain Line costs one exec and is read by the login shell itself; files and
-// data for stdin travel behind it without waiting for an answer, unless run-as,
-// a terminal or a stream of input is asked for: then after the script has said
-// that it has begun. Env travels the same way and not in the line, because lines
-// are seen by everybody on the machine; only names that shells do not export
-// (with a dash or a dot in them, or special to a shell) are in the line, for
-// env(1).
+// A plain Line costs one exec request; the login shell runs it. Files and data
+// for stdin are sent after the request without waiting for an answer. With
+// run-as, a terminal or an input stream, they are sent only after the script
+// has reported that it has begun.
+//
+// Env is sent in the same way and is not part of the line, because all users of
+// the machine can read the line. Only names that shells do not export (with a
+// dash or a dot in them, or special to a shell) are in the line, for env(1).
 //
 // A command with a stream has a second session (lifeline.go).
 //
-// With a Warmer, data need not wait for the answer to an exec, nor for a sudo
-// that asked for nothing the last time. The command cannot tell.
+// With a Warmer, data need not wait for the answer to an exec request, or for a
+// sudo that did not ask for a password the last time. The command cannot detect
+// a difference.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
 	p, err := newPlan(c, o)
@@ -57,21 +59,21 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 	st, err := x.run(ctx, s)
 	p.learn(x)
 	if x.unproven && p.proves && runsLines(ctx, s, p.o) {
-		err = nil // the proof went where its stderr goes
+		err = nil // the proof was lost with its stderr
 	}
 	return p.outcome(x, st, err)
 }
 
-// learn notes whether sudo has asked, if it was sudo.
+// learn records whether sudo has asked for a password.
 func (p *plan) learn(x *exchange) {
 	if p.as.sudo() && p.o.Unasked != nil && (x.asked || x.hasBegun) {
 		p.o.Unasked.learn(p.as, x.asked)
 	}
 }
 
-// runsLines asks a login shell that gave no proof of a plain line for one on
-// stdout, behind all that is in front of such a line: fish refuses that, with
-// success.
+// runsLines checks a login shell that gave no proof of a plain line on stderr.
+// It asks for a proof on stdout, after the same prefix as in a plain line. fish
+// rejects that prefix, with success.
 func runsLines(ctx context.Context, s Starter, o Options) bool {
 	p, err := newPlan(&transport.Cmd{Line: "exit 0"}, o)
 	if err != nil {
@@ -84,7 +86,7 @@ func runsLines(ctx context.Context, s Starter, o Options) bool {
 	return err == nil && !x.unproven
 }
 
-// outcome is what an exchange came to.
+// outcome returns the result of an exchange.
 func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.Status, error) {
 	switch {
 	case err != nil:
@@ -94,13 +96,13 @@ func (p *plan) outcome(x *exchange, st transport.Status, err error) (transport.S
 	}
 	if st.Code == 126 && p.stage != nil && len(p.c.Interpreter) == 0 {
 		if err := x.stderr([]byte(noexecHint(p.stage.dir))); err != nil {
-			return st, nil // the command has ended; its status counts
+			return st, nil // the command has ended; its status is the result
 		}
 	}
 	return st, nil
 }
 
-// dir is the private directory, "" for none.
+// dir returns the private directory, "" if there is none.
 func (p *plan) dir() string {
 	if p.stage == nil {
 		return ""
@@ -112,26 +114,28 @@ func noexecHint(dir string) string {
 	return "\n\nThe file system that holds " + path.Dir(dir) + " may be mounted noexec: set tmpdir to a directory from which programs may run.\n"
 }
 
-// A plan is a Cmd, turned into what goes to the machine.
+// A plan is the translation of a Cmd to a script and its data.
 type plan struct {
 	c     *transport.Cmd
 	o     Options
 	shell dialect
 	token string
 	as    *escalation
-	stage *staging // nil for none
+	stage *staging // nil if there is none
 	stdin string   // name of the blob that is the command's stdin, or ""
-	mark  string   // name of the blob that the cleaner looks for, or ""
-	block string   // the environment, as it travels
-	life  string   // what the watcher reads
+	mark  string   // name of the blob that the cleaner checks, or ""
+	block string   // the environment in the form in which it is sent
+	life  string   // the input of the watcher
 	grace time.Duration
-	// proves: a plain line, the first on its connection for a while, is accompanied by a
-	// proof, because an account's shell may run nothing and report success.
+	// proves is set for a plain line that is the first on its connection for a
+	// while. It must print a proof, because an account's shell may run nothing
+	// and report success.
 	proves bool
 }
 
 // maxLine is Linux's limit for one argument (MAX_ARG_STRLEN in execve(2)),
-// which the line becomes, with room for what a dialect's quoting adds.
+// because the line becomes an argument. It leaves room for the quoting of a
+// dialect.
 const maxLine = 120 << 10
 
 func newPlan(c *transport.Cmd, o Options) (*plan, error) {
@@ -159,7 +163,7 @@ func newPlan(c *transport.Cmd, o Options) (*plan, error) {
 	return p, nil
 }
 
-// validate refuses what no shell could be told.
+// validate returns an error for commands that no shell can run.
 func validate(c *transport.Cmd) error {
 	switch {
 	case (c.Line == "") == (len(c.Argv) == 0):
@@ -193,32 +197,32 @@ func validate(c *transport.Cmd) error {
 		case !localName(f.Name):
 			return unsupported("staged file %q must be a path below the private directory", f.Name)
 		case seen[f.Name]:
-			return unsupported("staged file %q is there twice", f.Name)
+			return unsupported("duplicate staged file %q", f.Name)
 		}
 		seen[f.Name] = true
 	}
 	return nil
 }
 
-// maxSent is what the line may grow to by what we add and quote: Linux gives a
-// program no argument of 128 KiB (execve(2)).
+// maxSent is the maximum length of the line with bolt's additions and quotes.
+// Linux allows no argument of 128 KiB (execve(2)).
 const maxSent = 127 << 10
 
 func tooLong() *transport.Error {
 	return &transport.Error{Class: transport.ClassUnsupported,
-		Msg:  "the command is too long: a line and its arguments may have 120 KiB together, quotes in it counting several times",
-		Hint: "Put it into a script, or its data into a file."}
+		Msg:  "the command is too long: the limit is 120 KiB for a line and its arguments together, and quotes in it count several times",
+		Hint: "Put the command into a script, or its data into a file."}
 }
 
-// localName reports whether name is a clean relative path that stays below
-// where it starts.
+// localName reports whether name is a clean relative path that does not lead
+// out of its directory.
 func localName(name string) bool {
 	return name != "" && name != "." && !path.IsAbs(name) && path.Clean(name) == name &&
 		name != ".." && !strings.HasPrefix(name, "../") && !strings.Contains(name, "\x00")
 }
 
-// newToken is what marks begin with: nobody can guess it. It has a "%" for
-// sudo's sake, see escalation.prompt.
+// newToken returns a random token for marks. It contains a "%" because of sudo,
+// see escalation.prompt.
 func newToken() string { return "bolt%" + randomHex(16) }
 
 func randomHex(n int) string {
@@ -227,7 +231,7 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// addStage decides what is in the private directory.
+// addStage decides the content of the private directory.
 func (p *plan) addStage() {
 	p.stage = &staging{token: p.token, dir: transport.PrivateDir(p.c.TmpDir, p.c.ScriptDir)}
 	for _, f := range p.c.Files {
@@ -247,7 +251,7 @@ func (p *plan) addStage() {
 	}
 }
 
-// exchange is the session that does the plan.
+// exchange returns the session that runs the plan.
 func (p *plan) exchange() *exchange {
 	x := &exchange{
 		what:        "command",
@@ -280,7 +284,7 @@ func (p *plan) exchange() *exchange {
 	case p.shell != posix || p.block != "" || p.c.TTY:
 		x.line = p.shell.underSh(x.line)
 	case p.plain():
-		// bash shows the whole line with a syntax error in it.
+		// bash prints the whole line if it has a syntax error.
 		x.cut = "`" + strings.TrimSuffix(x.line, p.c.Line)
 		if !x.proof {
 			x.token = ""
@@ -289,22 +293,22 @@ func (p *plan) exchange() *exchange {
 	return x
 }
 
-// plain reports whether there is nothing but a line for the login shell.
+// plain reports whether the plan is only a line for the login shell.
 func (p *plan) plain() bool {
 	return p.c.Line != "" && p.as == nil && len(p.c.Env)+len(p.c.Files)+len(p.c.Stdin) == 0 && p.c.Input == nil && p.c.Dir == ""
 }
 
-// sends reports whether there is data for the script to read.
+// sends reports whether the script reads data.
 func (p *plan) sends() bool { return p.block != "" || p.stage != nil && p.stage.size() > 0 }
 
-// tells reports whether the script says that it has begun.
+// tells reports whether the script reports that it has begun.
 func (p *plan) tells() bool {
 	return p.as != nil || p.sends() || p.stage != nil || p.c.Input != nil || p.proves
 }
 
-// begins are the steps that signal the begin of the script: also on stdout,
-// unless only a plain line is proven. Under sudo it is so always, since
-// SUDO_COMMAND shows the script.
+// begins returns the steps that report the begin of the script on stderr. If
+// the script is more than a plain line, they also report it on stdout. Under
+// sudo they always report it there, because SUDO_COMMAND shows the script.
 func (p *plan) begins() []string {
 	switch {
 	case !p.tells():
@@ -315,14 +319,15 @@ func (p *plan) begins() []string {
 	return []string{beganTwice(p.token)}
 }
 
-// script is what the login shell, or the sh under it or under sudo, is told.
+// script returns the script for the login shell, or for the sh under it or
+// under sudo.
 func (p *plan) script() string {
 	var steps []string
 	add := func(s ...string) { steps = append(steps, s...) }
 	add(p.as.restoreLocale()...)
 	raw := p.c.TTY && (p.block != "" || p.stage != nil)
 	if raw {
-		// Bytes must come through the terminal as they are.
+		// The terminal must pass bytes unchanged.
 		add(`_bolt_tty=$(stty -g)`, `stty raw -echo`)
 	}
 	if p.block != "" {
@@ -340,7 +345,7 @@ func (p *plan) script() string {
 		add(p.watcher())
 	case p.stage != nil:
 		if p.cleaned() {
-			add(`trap ` + Quote(p.undo()+`exit 129`) + ` HUP`) // until the cleaner is there
+			add(`trap ` + Quote(p.undo()+`exit 129`) + ` HUP`) // until the cleaner is running
 		}
 		add(p.stage.script())
 	}
@@ -359,7 +364,8 @@ func (p *plan) script() string {
 	return strings.Join(steps, "; ")
 }
 
-// undo removes the private directory where no watcher does it.
+// undo returns the command that removes the private directory if no watcher
+// does it.
 func (p *plan) undo() string {
 	if p.stage == nil || !p.c.TTY {
 		return ""
@@ -367,14 +373,15 @@ func (p *plan) undo() string {
 	return `rm -rf -- ` + Quote(p.stage.dir) + `; `
 }
 
-// watcher starts the watcher, once the files are there.
+// watcher returns the command that starts the watcher, after the files are
+// written.
 func (p *plan) watcher() string {
 	watch := watcher(p.grace, p.life)
 	if p.stage != nil {
 		watch = tend(p.stage, p.grace, p.c.KeepFiles, p.life)
 	}
 	switch {
-	case p.c.Input != nil: // a failure to fill the directory is marked before
+	case p.c.Input != nil: // if the directory cannot be filled, that was marked before
 		return watch + ` || { ` + failure(p.token, stepAlive, "", "2") + `; exit 1; }`
 	case p.stage != nil:
 		return watch + ` || exit 1`
@@ -382,13 +389,13 @@ func (p *plan) watcher() string {
 	return watch
 }
 
-// asLeader makes the command the session's leader, in the place of the shell:
-// so its exit status and its death by a signal reach us as they are, and the
-// watcher cleans up behind it.
+// asLeader returns the steps that replace the shell by the command as the
+// session's leader. So the command's exit status or signal arrives unchanged,
+// and the watcher cleans up after it.
 func (p *plan) asLeader() []string {
 	var steps []string
 	switch {
-	case p.c.Input != nil: // the session's, if no start-up file has taken it away
+	case p.c.Input != nil: // the session's stdin, unless a start-up file has taken it away
 		steps = append(steps, ownInput(p.token))
 	case p.stdin != "":
 		file := Quote(p.stage.path(p.stdin))
@@ -402,8 +409,9 @@ func (p *plan) asLeader() []string {
 	return append(steps, p.command())
 }
 
-// onTerminal runs the command below a shell that cleans up: with a terminal
-// there is no watcher, because standard input never ends before all is over.
+// onTerminal runs the command below a shell that cleans up. With a terminal
+// there is no watcher, because standard input does not end before everything is
+// over.
 func (p *plan) onTerminal() string {
 	if p.stage == nil {
 		if p.block != "" {
@@ -428,8 +436,8 @@ func (p *plan) onTerminal() string {
 // terminal is hung up.
 func (p *plan) cleaned() bool { return p.c.TTY && p.stage != nil && !p.c.KeepFiles }
 
-// command is the command itself: a line as the login shell or sh reads it, or
-// words that are run as they are.
+// command returns the command itself: a line for the login shell or sh, or
+// quoted arguments.
 func (p *plan) command() string {
 	prefix := "exec " + unexportable(p.c.Env)
 	if p.c.Line != "" {
@@ -452,7 +460,7 @@ func (p *plan) staged(name string) bool {
 	return slices.ContainsFunc(p.c.Files, func(f transport.File) bool { return f.Name == name })
 }
 
-// send writes what the script reads: the environment, then the files' bytes.
+// send writes the data that the script reads: the environment, then the files.
 func (p *plan) send(w io.Writer) error {
 	var parts [][]byte
 	if p.block != "" {
@@ -467,7 +475,7 @@ func (p *plan) send(w io.Writer) error {
 	return writeAll(w, parts)
 }
 
-// writeAll writes small parts as one, so that they travel as one packet.
+// writeAll writes small parts together, so that they are sent in one packet.
 func writeAll(w io.Writer, parts [][]byte) error {
 	const packet = 32 << 10
 	var small []byte
@@ -493,11 +501,13 @@ func writeAll(w io.Writer, parts [][]byte) error {
 	return err
 }
 
-// The environment travels as commands for eval, between two lines of
-// their own. Its read takes them byte by byte, so that what follows stays unread.
+// The environment is sent as commands for eval, between two lines that mark it.
+// The shell's read takes it byte by byte, so that the data after it stays
+// unread.
 
-// unexportable is the env(1) prefix for the entries that a shell cannot
-// export. Their values are in the process list and, with run-as, in sudo's log.
+// unexportable returns the env(1) prefix for the entries that a shell cannot
+// export. Their values are visible in the process list and, with run-as, in
+// sudo's log.
 func unexportable(env []string) string {
 	var words []string
 	for _, e := range env {
@@ -511,7 +521,7 @@ func unexportable(env []string) string {
 	return "env " + quoteWords(words) + " "
 }
 
-// assignments set what a shell can export.
+// assignments returns the steps that set the exportable variables.
 func assignments(env []string) []string {
 	var steps []string
 	for _, e := range env {
@@ -525,19 +535,20 @@ func assignments(env []string) []string {
 func blockBegin(token string) string { return token + "<" }
 func blockEnd(token string) string   { return token + ">" }
 
-// block is steps as they travel.
+// block returns steps in the form in which they are sent.
 func block(steps, token string) string {
 	return blockBegin(token) + "\n" + steps + "\n" + blockEnd(token) + "\n"
 }
 
-// untraced keeps what is secret out of traces, and our variables out of the
+// untraced keeps secrets out of traces, and bolt's variables out of the
 // environment, if a start-up file has set such options or traps.
 const untraced = `{ set +axv; case ${BASH_VERSION-} in ?*) trap - DEBUG RETURN ERR;; esac; } 2>/dev/null`
 
-// readBlock reads a block into a variable, obey obeys it: in between other
-// programs run, which are not to see it. A start-up file that has read from the
-// block leaves no whole one. TMOUT would end the read: ksh93 heeds it all the
-// same, and where it is read-only all do, and then what comes late is an error.
+// readBlock reads a block into a variable, which obey evaluates later. Other
+// programs run in between and must not see the block. If a start-up file has
+// read a part of the block, the block is incomplete and the step fails. TMOUT
+// would end the read: ksh93 applies it anyway, and all shells do if it is
+// read-only. Data that comes too late is then an error.
 func readBlock(token string) string {
 	return `_bolt_n=$(command printf '\nx'); _bolt_n=${_bolt_n%x}; ` +
 		`_bolt_q() { IFS= read -r _bolt_l; }; case ${TMOUT-} in ''|0) ;; *) ! (TMOUT=) 2>/dev/null || _bolt_q() { IFS= TMOUT= read -r _bolt_l; };; esac; ` +
@@ -548,7 +559,7 @@ func readBlock(token string) string {
 
 const obey = `eval "$_bolt_e"; unset _bolt_e _bolt_l _bolt_t _bolt_n`
 
-// sink makes a function of a writer, which may be nil.
+// sink returns a function that writes to w, which may be nil.
 func sink(w io.Writer) func([]byte) error {
 	if w == nil {
 		return func([]byte) error { return nil }

@@ -1,9 +1,8 @@
 // Package shell turns a transport.Cmd, a Put or a Get into one POSIX shell
 // session: staging of files, run-as, cancellation, cleanup.
 //
-// It knows nothing of how a session is started: a Starter (an SSH connection,
-// the local machine) starts a line under a login shell and hands back its
-// streams.
+// It does not know how a session is started: a Starter (an SSH connection, the
+// local machine) starts a line under a login shell and returns its streams.
 package shell
 
 import (
@@ -17,95 +16,95 @@ import (
 	"bolt/transport"
 )
 
-// A Session is one started line with its streams, as an SSH channel or a
-// local process gives it. Its methods may be called from several goroutines;
-// each stream is used by one.
+// A Session is one started line with its streams, such as an SSH channel or a
+// local process. Its methods can be called from several goroutines; each stream
+// is used by one goroutine.
 type Session interface {
-	// Stdin is what the line reads. Close sends the end of file and may be
-	// called while a Write blocks, which then ends, or has its turn first;
-	// a second Close does nothing.
+	// Stdin is the input of the line. Close sends the end of file. It can be
+	// called while a Write blocks: then the Write ends, or finishes first. A
+	// second Close does nothing.
 	Stdin() io.WriteCloser
-	// Stdout and Stderr end with io.EOF when the session's output has ended;
-	// Stderr is an empty reader with a tty. Both must be drained. A *Stream is
-	// taken as it is; any other reader gets a goroutine that reads it.
+	// Stdout and Stderr end with io.EOF when the session's output has ended.
+	// With a tty, Stderr is an empty reader. Both must be drained. A *Stream is
+	// used directly; any other reader gets a goroutine that reads it.
 	Stdout() io.Reader
 	Stderr() io.Reader
 	// Done is closed when the line has ended, or Close was called.
 	Done() <-chan struct{}
-	// Wait is called once, after both readers have ended, and tells how the
-	// line ended. Its error is a *transport.Error of ClassLost if the
-	// connection ended without telling.
+	// Wait returns how the line ended. It is called once, after both readers
+	// have ended. Its error is a *transport.Error of ClassLost if the
+	// connection ended without an exit status.
 	Wait() (transport.Status, error)
-	// Close gives the session up on our side: readers, a blocked write and
-	// Wait return soon. It is safe to call at any time, and twice.
+	// Close closes the session on our side: readers, a blocked write and Wait
+	// return soon. It is safe to call it at any time, and twice.
 	Close() error
 }
 
 // A Starter starts sessions on one machine. It is safe for concurrent use.
 type Starter interface {
-	// Start runs line under the login shell of the machine, with a terminal
-	// on its three streams if tty is set. ctx is for starting alone: it
-	// does not end a session that has started. The error is a
-	// *transport.Error, of ClassLost or wrapping ErrMayRun if the line may run
-	// all the same.
+	// Start runs line under the login shell of the machine, with a terminal on
+	// its three streams if tty is set. ctx limits only the start: it does not
+	// end a session that has started. The error is a *transport.Error. If the
+	// line may run in spite of the error, it is of ClassLost or wraps
+	// ErrMayRun.
 	Start(ctx context.Context, line string, tty bool) (Session, error)
 }
 
-// ErrMayRun says of a Start that has failed that the line may run.
+// ErrMayRun is wrapped by an error of Start if the line may run.
 var ErrMayRun = errors.New("it may run")
 
-// Options say what is known of the machine. The zero value is a machine with
-// a POSIX login shell.
+// Options describe the machine. The zero value is a machine with a POSIX login
+// shell.
 type Options struct {
 	// Host names the machine in messages.
 	Host string
-	// User is the login user: a RunAs of that name needs no escalation. It
-	// is also named in messages about sudo.
+	// User is the login user, for which a RunAs changes nothing. Messages about
+	// sudo also name it.
 	User string
-	// LoginShell is the family of the login shell: "" or a POSIX shell's name
-	// (sh, bash, dash, ksh, zsh …), or "csh", "tcsh", "fish". "powershell" is
-	// refused.
+	// LoginShell is the kind of the login shell: "" or the name of a POSIX
+	// shell (sh, bash, dash, ksh, zsh …), or "csh", "tcsh", "fish".
+	// "powershell" is refused.
 	LoginShell string
-	// Local says that commands start where we are: RunAs does not change
-	// into the home directory of the other user.
+	// Local is set if commands start in the directory of this process. RunAs
+	// then does not change into the home directory of the other user.
 	Local bool
-	// DownloadCode is the code of a download that fails; "" is WRITE_ERROR.
+	// DownloadCode is the error code of a failed download; "" means
+	// WRITE_ERROR.
 	DownloadCode string
-	// Proof remembers that the login shell has run what it was given. When
-	// that is long ago, a plain line is accompanied by a new one; with nil it
-	// never is.
+	// Proof records that the login shell has run a command. If that is long
+	// ago, a plain line must print a new proof. If Proof is nil, no line must.
 	Proof *Proof
-	// Unasked remembers for whom sudo asks for nothing; with nil, what a script
-	// under sudo reads always waits until it has begun.
+	// Unasked records for which users sudo asks for no password. If it is nil,
+	// the input of a script under sudo always waits until the script has begun.
 	Unasked *Unasked
-	// Logger gets what is odd but no failure, such as a private directory
-	// that could not be removed; nil discards.
+	// Logger receives warnings, for example if a private directory could not be
+	// removed; nil discards them.
 	Logger *slog.Logger
 }
 
-// unproven says that the login shell may not run what it is given: what bytes
-// follow must wait, or what it became instead (exec in a start-up file) would
-// take them for commands.
+// unproven reports whether the login shell may not run the command. Then data
+// must wait: a program that a start-up file has executed instead could take the
+// data for commands.
 func (o *Options) unproven() bool { return o.Proof != nil && !o.Proof.Fresh() }
 
-// proofLasts is how long a login shell is trusted to run what it is given: as
+// proofLasts is the time for which a proof of a login shell is valid: about as
 // long as a burst of commands. Its start-up files may change.
 const proofLasts = 5 * time.Second
 
-// A Proof is when a login shell was last seen to run what it was given. The
-// zero value is never.
+// A Proof is the time at which a login shell last ran a command of bolt. The
+// zero value means never.
 type Proof struct {
 	at     atomic.Pointer[time.Time]
-	joined atomic.Bool // its stderr came on stdout
+	joined atomic.Bool // stderr was joined to stdout
 }
 
-// Fresh reports whether that was not long ago.
+// Fresh reports whether the proof is still valid.
 func (p *Proof) Fresh() bool {
 	at := p.at.Load()
 	return at != nil && time.Since(*at) < proofLasts
 }
 
-// renew notes that it has run something.
+// renew records that the login shell has run a command.
 func (p *Proof) renew() {
 	now := time.Now()
 	p.at.Store(&now)

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// dds are programs that may be a machine's dd, as text of a script.
+// dds are scripts that behave like the dd of different machines.
 var dds = map[string]string{
 	"GNU":     "exec /usr/bin/dd \"$@\"",
 	"busybox": "exec /usr/bin/busybox dd \"$@\"",
-	// One that does not know iflag, as on older systems.
+	// Older systems have a dd without iflag.
 	"old": "for a; do case $a in iflag=*) echo \"dd: unknown operand $a\" >&2; exit 1;; esac; done; exec /usr/bin/dd \"$@\"",
 }
 
-// withDD is a PATH with another dd.
+// withDD returns a PATH with another dd.
 func withDD(t *testing.T, text string) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -31,8 +31,9 @@ func withDD(t *testing.T, text string) string {
 	return bin + ":/usr/bin:/bin"
 }
 
-// A staging's script takes its own bytes and no more, however they come, under
-// every shell and with every dd; and it fails if some are missing.
+// TestStaging checks that a staging's script reads exactly its own data, in
+// pieces of any size, with every shell and every dd, and that it fails if data
+// is missing.
 func TestStaging(t *testing.T) {
 	t.Parallel()
 	var data []byte
@@ -107,7 +108,7 @@ func TestStaging(t *testing.T) {
 	}
 }
 
-// What dd counts is no reason.
+// TestCounts checks that the statistics of dd are not part of an error text.
 func TestCounts(t *testing.T) {
 	said := "write dd: error writing 'standard output': No space left on device\n2+0 records in\n1+1 records out\n5000 bytes (5.0 kB, 4.9 KiB) copied, 0.01 s, 1 MB/s\n"
 	if f := parseFailed([]byte(said)); f.step != "write" || f.text != "dd: error writing 'standard output': No space left on device" {

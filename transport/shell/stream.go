@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// A Stream carries the output of a session from the goroutine that reads it (Carry) to
-// the one goroutine that takes it. Reading goes on while a piece is used, one piece ahead.
+// A Stream passes the output of a session from the goroutine that reads it
+// (Carry) to the one goroutine that uses it. While one piece is used, the next
+// one is read.
 type Stream struct {
 	pieces chan []byte // each is valid until the next one is taken; closed at the end
-	rest   []byte      // taken, but not yet returned by Read
+	rest   []byte      // received, but not yet returned by Read
 	gone   chan struct{}
 	once   sync.Once // closes gone
 }
@@ -19,8 +20,9 @@ func NewStream() *Stream {
 	return &Stream{pieces: make(chan []byte), gone: make(chan struct{})}
 }
 
-// Carry reads from a reader until it fails or Close is called, which does not end a Read
-// that blocks. It returns the error of the reader, or nil after Close. It is called once.
+// Carry reads from a reader until the reader fails or Close is called. Close
+// does not end a blocked Read. Carry returns the error of the reader, or nil
+// after Close. It must be called once.
 func (s *Stream) Carry(from io.Reader) error {
 	defer close(s.pieces)
 	var buf, last []byte
@@ -50,7 +52,7 @@ func (s *Stream) Carry(from io.Reader) error {
 // End ends a Stream without output, instead of Carry.
 func (s *Stream) End() { close(s.pieces) }
 
-// Read is io.Reader's. After Close, it returns io.ErrClosedPipe.
+// Read implements io.Reader. After Close, it returns io.ErrClosedPipe.
 func (s *Stream) Read(p []byte) (int, error) {
 	if len(s.rest) == 0 {
 		select {
@@ -68,7 +70,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close says that nothing more is taken. It may be called at any time, and twice.
+// Close stops the Stream. It can be called at any time, and twice.
 func (s *Stream) Close() error {
 	s.once.Do(func() { close(s.gone) })
 	return nil

@@ -9,26 +9,26 @@ import (
 	"bolt/transport"
 )
 
-// An escalation is how a script comes to run as another user.
+// An escalation is the way in which a script runs as another user.
 type escalation struct {
 	as    transport.RunAs
 	token string
 	user  string // the login user, for messages
 	host  string
-	// silent has sudo fail instead of asking, so that what follows the script
-	// can never be taken for an answer.
+	// silent makes sudo fail instead of asking for a password, so that data
+	// after the script can never be taken for an answer.
 	silent bool
-	tty    bool // there is a terminal to ask on
+	tty    bool // sudo can ask on a terminal
 }
 
-// Unasked remembers for whom sudo has asked for nothing the last time, on one
-// machine by one login. The zero value remembers nothing.
+// Unasked records the users for which sudo asked for no password the last time,
+// on one machine for one login. The zero value holds no users.
 type Unasked struct {
 	mu  sync.Mutex
 	all map[string]bool
 }
 
-// maxUnasked bounds what is remembered.
+// maxUnasked limits the number of recorded users.
 const maxUnasked = 64
 
 func (u *Unasked) has(e *escalation) bool {
@@ -37,7 +37,7 @@ func (u *Unasked) has(e *escalation) bool {
 	return u.all[e.key()]
 }
 
-// learn notes whether sudo has asked.
+// learn records whether sudo has asked for a password.
 func (u *Unasked) learn(e *escalation, asked bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -53,7 +53,7 @@ func (u *Unasked) learn(e *escalation, asked bool) {
 
 func (e *escalation) key() string { return e.program() + "\x00" + e.as.User }
 
-// escalate returns nil if as asks for nobody else than the login user.
+// escalate returns nil if as is the login user.
 func escalate(as transport.RunAs, token string, o *Options) *escalation {
 	if as.User == "" || as.User == o.User {
 		return nil
@@ -61,7 +61,7 @@ func escalate(as transport.RunAs, token string, o *Options) *escalation {
 	return &escalation{as: as, token: token, user: o.User, host: o.Host}
 }
 
-// program is what makes the other user.
+// program returns the program that switches the user.
 func (e *escalation) program() string {
 	if e.as.Method() == transport.MethodCommand {
 		return e.as.Command[0]
@@ -71,11 +71,11 @@ func (e *escalation) program() string {
 
 func (e *escalation) sudo() bool { return e != nil && e.as.Method() == transport.MethodSudo }
 
-// line runs a script as the other user. Not all shells replace themselves by
-// what they run if they are not told to; then its death by a signal would be
-// theirs to report. sudo, su and doas get an English locale, because bolt
-// recognises their errors by their text. script must begin with restoreLocale, which
-// restores the locale of the login.
+// line returns the line that runs a script as the other user. It contains exec,
+// because not all shells replace themselves by their last command; otherwise
+// the shell would report a signal that ends the command. sudo, su and doas get
+// an English locale, because bolt recognizes their errors by the text. script
+// must begin with restoreLocale, which restores the locale of the login.
 func (e *escalation) line(script string) string {
 	var words string
 	switch e.as.Method() {
@@ -102,9 +102,10 @@ func (e *escalation) line(script string) string {
 	return line
 }
 
-// prompt is what makes sudo print the token and promptMark. sudo prints "%%" as
-// "%" (sudo(8), -p), so the mark is never in the line itself: a shell that
-// shows its lines (set -x, an error in them) cannot be taken for sudo.
+// prompt returns the prompt that makes sudo print the token and promptMark.
+// sudo prints "%%" as "%" (sudo(8), -p), so the line itself never contains the
+// mark. A shell that prints its lines (set -x, a syntax error) cannot be taken
+// for sudo.
 func (e *escalation) prompt() string {
 	return strings.ReplaceAll(e.token, "%", "%%") + string(promptMark)
 }
@@ -122,11 +123,11 @@ func (e *escalation) restoreLocale() []string {
 
 const restoreLocale = `if [ "${LC_ALL-}" = C ]; then case ${1-} in =*) LC_ALL=${1#=};; *) unset LC_ALL;; esac; fi`
 
-// maxSaid bounds what is kept of the text before a script begins.
+// maxSaid limits the stored text before a script begins.
 const maxSaid = 64 << 10
 
-// foreignPrompt is how long a text that looks like a question may stand before
-// the script has begun. sudo shows a prompt of its own only where PAM asks for
-// something else than the password (a code, another password); nobody would
-// ever answer, so it is an error in time.
+// foreignPrompt is the time for which a text like a question may stay
+// unanswered before the script has begun. sudo prints another prompt only if
+// PAM asks for something other than the password (a code, another password).
+// Nobody would answer it, so it becomes an error.
 const foreignPrompt = 10 * time.Second

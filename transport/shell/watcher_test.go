@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// posixShells are programs that may be a machine's /bin/sh, by name.
+// posixShells returns programs that can be a machine's /bin/sh, by name.
 func posixShells(t *testing.T) map[string]string {
 	t.Helper()
 	bin := t.TempDir()
@@ -25,7 +25,7 @@ func posixShells(t *testing.T) map[string]string {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		all[name] = filepath.Join(dir, "sh") // the name makes bash and zsh what they are as sh
+		all[name] = filepath.Join(dir, "sh") // bash and zsh behave like sh if they are called sh
 		if err := os.Symlink(path, all[name]); err != nil {
 			t.Fatal(err)
 		}
@@ -33,8 +33,8 @@ func posixShells(t *testing.T) map[string]string {
 	return all
 }
 
-// The watcher ends the command when its input ends, and nothing else ends the
-// watcher.
+// TestWatcher checks that the watcher ends the command when its input ends, and
+// that nothing else ends the watcher.
 func TestWatcher(t *testing.T) {
 	t.Parallel()
 	const grace = time.Second
@@ -96,7 +96,7 @@ func TestWatcher(t *testing.T) {
 					late := time.AfterFunc(20*time.Second, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 					err = cmd.Wait()
 					late.Stop()
-					stdin.Close() // as sshd does when the leader has ended
+					stdin.Close() // sshd does this when the leader has ended
 					if took := time.Since(began); out.String() != k.want || took > k.took {
 						t.Errorf("%s: %q after %v: %v", name, out.String(), took, err)
 					}
@@ -118,7 +118,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// A block comes whole or not at all.
+// TestReadBlock checks that a block is read completely or not at all.
 func TestReadBlock(t *testing.T) {
 	t.Parallel()
 	env := []string{"A=1 '\n\\x", "B=2"}
@@ -144,7 +144,7 @@ func TestReadBlock(t *testing.T) {
 		late := exec.Command(sh, "-c", line)
 		late.Env, late.Stdin = []string{"PATH=/usr/bin:/bin", "TMOUT=1"}, in
 		out, err := late.CombinedOutput()
-		if ok := err == nil && string(out) == "1 '\n\\x|2|rest"; !ok && (name != "ksh" || err == nil) { // ksh may give up, but not go on
+		if ok := err == nil && string(out) == "1 '\n\\x|2|rest"; !ok && (name != "ksh" || err == nil) { // ksh may stop, but must not go on
 			t.Errorf("%s, TMOUT: %q, %v", name, out, err)
 		}
 		if err := slow.Wait(); err != nil {

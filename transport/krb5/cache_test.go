@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// encode writes what a reader reads.
+// encode writes the data that a reader reads.
 type encode []byte
 
 func (e *encode) u8(n uint8)   { *e = append(*e, n) }
@@ -29,7 +29,8 @@ func (e *encode) principal(realm string, parts ...string) {
 	}
 }
 
-// cacheBytes is a cache with a TGT, a note and a ticket.
+// cacheBytes returns a cache with a TGT, an entry of configuration data and a
+// ticket.
 func cacheBytes(version uint8, end time.Time) []byte {
 	e := encode{5, version}
 	if version == 4 {
@@ -79,14 +80,14 @@ func TestParseCache(t *testing.T) {
 		if version == 4 && c.offset != -time.Second {
 			t.Errorf("offset %v", c.offset)
 		}
-		// However it is cut, it is no crash, and no other client.
+		// A truncated cache must not cause a panic or another client name.
 		for n := range data {
 			if c, err := parseCache(data[:n]); err == nil && c.client.String() != "me@TEST" {
 				t.Errorf("cut to %d bytes: %v", n, c.client)
 			}
 		}
 	}
-	wantError(t, "nonsense", second(parseCache([]byte("hello"))), "it is no credential cache")
+	wantError(t, "nonsense", second(parseCache([]byte("hello"))), "it is not a credential cache")
 	wantError(t, "an old one", second(parseCache([]byte{5, 2, 0})), "its format 2 is not known")
 }
 
@@ -97,13 +98,13 @@ func TestCacheErrors(t *testing.T) {
 	for _, tt := range []struct{ cache, want string }{
 		{"FILE:none", "There is no Kerberos ticket: FILE:none does not exist\nRun kinit."},
 		{"empty", "There is no Kerberos ticket: empty does not exist"},
-		{"FILE:broken", "The Kerberos tickets in FILE:broken cannot be read: it is cut short"},
+		{"FILE:broken", "The Kerberos tickets in FILE:broken cannot be read: it is truncated"},
 		{"FILE:" + dir, "it is not a file"},
 		{"DIR:none", "There is no Kerberos ticket: DIR:none does not exist"},
-		{"DIR:d", "the file primary names no cache"},
+		{"DIR:d", "the file primary does not name a cache"},
 		{"DIR:e", "There is no Kerberos ticket: DIR:e does not exist"},
 		{"API:x", `Credential caches of the type "API" cannot be read`},
-		{"KEYRING:thread:x", "is no kind of keyring"},
+		{"KEYRING:thread:x", "keyrings of the type"},
 	} {
 		s := New(Options{Dir: dir, Env: lookup([]string{"KRB5_CONFIG=/none", "KRB5CCNAME=" + tt.cache})})
 		_, err := s.Context(t.Context(), "web", false)
@@ -112,15 +113,15 @@ func TestCacheErrors(t *testing.T) {
 			t.Errorf("%s: principal %q", tt.cache, who)
 		}
 	}
-	// A keytab stands in, if there is one that can be read.
+	// A keytab is used instead, if there is a readable one.
 	s := New(Options{Dir: dir, Env: lookup([]string{"KRB5_CONFIG=/none", "KRB5CCNAME=FILE:none", "KRB5_CLIENT_KTNAME=broken"})})
-	wantError(t, "keytab", second(s.Context(t.Context(), "web", false)), "The Kerberos keytab broken cannot be read: it is no keytab")
+	wantError(t, "keytab", second(s.Context(t.Context(), "web", false)), "The Kerberos keytab broken cannot be read: it is not a keytab")
 	s = New(Options{Dir: dir, Env: lookup([]string{"KRB5_CONFIG=/none", "KRB5CCNAME=FILE:none", "KRB5_CLIENT_KTNAME=nowhere"})})
 	wantError(t, "keytab", second(s.Context(t.Context(), "web", false)), "The Kerberos keytab nowhere cannot be read: no such file")
 }
 
-// Whose connection may be used is known of an expired ticket, too.
-func TestExpired(t *testing.T) {
+// TestPrincipalOfExpiredTicket checks that the principal of an expired ticket is known, too.
+func TestPrincipalOfExpiredTicket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cc")
 	if err := os.WriteFile(path, cacheBytes(4, time.Now().Add(-time.Hour)), 0o600); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func FuzzCache(f *testing.F) {
 }
 
 func FuzzKeytab(f *testing.F) {
-	// tester@BOLT.TEST with a key of each kind, as ktadd writes it.
+	// tester@BOLT.TEST with a key of each type, as written by ktadd.
 	data, err := base64.StdEncoding.DecodeString(recordedKeytab)
 	if err != nil {
 		f.Fatal(err)
@@ -160,12 +161,12 @@ func FuzzKeytab(f *testing.F) {
 	})
 }
 
-// recordedKeytab is one that ktadd of MIT Kerberos 1.20 wrote, of a realm that
-// is no more.
+// recordedKeytab was written by ktadd of MIT Kerberos 1.20, for a realm that no
+// longer exists.
 const recordedKeytab = `BQIAAABGAAEACUJPTFQuVEVTVAAGdGVzdGVyAAAAAWsCPaIBABQAIJrzr46MbA4HrNnPY/Mt7Fy3KVEr81a8i+1ZH/QHlpWKAAAAAQAAAEYAAQAJQk9MVC5URVNUAAZ0ZXN0ZXIAAAABawI9ogEAEgAgHCSAJrw9mEE8m5AOqCtTZ5Ta94moV7dQO52VYVJnbwgAAAABAAAANgABAAlCT0xULlRFU1QABnRlc3RlcgAAAAFrAj2iAQARABCXosjXhgKXECBFcGacv2YYAAAAAQ==`
 
-// BenchmarkPrincipal is what a warm dial pays to know whose connection it may
-// have.
+// BenchmarkPrincipal measures the time that a dial on a cached connection needs
+// to determine the principal.
 func BenchmarkPrincipal(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "cc")
 	if err := os.WriteFile(path, cacheBytes(4, time.Now().Add(time.Hour)), 0o600); err != nil {

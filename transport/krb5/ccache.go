@@ -17,10 +17,11 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// errNoCache says that there is no cache where one would be.
+// errNoCache is the error if a credential cache does not exist.
 var errNoCache = errors.New("there is no such credential cache")
 
-// maxCache bounds a cache: one with thousands of tickets has a few MiB.
+// maxCache limits the size of a cache. A cache with thousands of tickets has a
+// few MiB.
 const maxCache = 32 << 20
 
 // readCredentials reads the caller's cache: KRB5CCNAME, else
@@ -63,7 +64,7 @@ func (c *config) readCredentials(ctx context.Context, o Options) (*credentials, 
 	return found, nil
 }
 
-// shown is a cache's name for messages.
+// shown returns a cache's name for messages.
 func shown(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return quote(name)
@@ -97,8 +98,8 @@ func readFile(path string) (*credentials, error) {
 	return parseCache(data)
 }
 
-// readDir reads the cache that is the chosen one in a directory, or, for
-// ":path", that file (MIT's DIR type).
+// readDir reads the selected cache of a directory or, for ":path", the file at
+// path (MIT's DIR type).
 func readDir(o Options, residual string) (*credentials, error) {
 	if path, ok := strings.CutPrefix(residual, ":"); ok {
 		return readFile(o.path(path))
@@ -112,19 +113,19 @@ func readDir(o Options, residual string) (*credentials, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	// Names of caches begin so, and name files in the directory.
+	// The names of caches begin with tkt and are file names in the directory.
 	if !strings.HasPrefix(name, "tkt") || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("the file primary names no cache: %s", quote(name))
+		return nil, fmt.Errorf("the file primary does not name a cache: %s", quote(name))
 	}
 	return readFile(filepath.Join(dir, name))
 }
 
-// parseCache reads the format of files (MIT's "Credential cache file format",
-// versions 3 and 4; the others were left behind twenty years ago).
+// parseCache parses the file format (MIT's "Credential cache file format",
+// versions 3 and 4). Older versions have not been written for twenty years.
 func parseCache(data []byte) (*credentials, error) {
 	r := &reader{rest: data}
 	if r.u8() != 5 {
-		return nil, errors.New("it is no credential cache")
+		return nil, errors.New("it is not a credential cache")
 	}
 	version := r.u8()
 	if version != 3 && version != 4 {
@@ -155,7 +156,8 @@ func parseCache(data []byte) (*credentials, error) {
 	return c, nil
 }
 
-// kdcOffset reads the header's field of that name: seconds and microseconds.
+// kdcOffset parses the header's field with the KDC offset: seconds and
+// microseconds.
 func kdcOffset(r *reader) time.Duration {
 	seconds, micros := int32(r.u32()), int32(r.u32())
 	if r.err != nil {
@@ -164,13 +166,13 @@ func kdcOffset(r *reader) time.Duration {
 	return time.Duration(seconds)*time.Second + time.Duration(micros)*time.Microsecond
 }
 
-// add takes a ticket in, unless it is one of the notes that caches keep in the
-// form of tickets.
+// add adds a ticket, unless it is an entry of configuration data, which caches
+// store in the form of tickets.
 func (c *credentials) add(t *ticket) {
 	switch t.server.realm {
 	case "X-CACHECONF:":
 		return
-	case "": // asked for by a client that left the realm to the KDC
+	case "": // requested by a client that left the realm to the KDC
 		if t.server.realm = ticketRealm(t.raw); t.server.realm == "" {
 			return
 		}
@@ -184,7 +186,8 @@ func (c *credentials) add(t *ticket) {
 	c.tickets = append(c.tickets, t)
 }
 
-// ticketRealm is the realm that a ticket itself names, "" if it cannot be read.
+// ticketRealm returns the realm that the ticket itself contains, "" if it
+// cannot be read.
 func ticketRealm(raw []byte) (realm string) {
 	var err error
 	defer recovered(&err)
@@ -210,14 +213,14 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// A reader reads the binary forms of caches and keytabs, big-endian. After an
-// error it reads zeroes.
+// A reader parses the binary formats of caches and keytabs, big-endian. After
+// an error it returns zeroes.
 type reader struct {
 	rest []byte
 	err  error
 }
 
-var errShort = errors.New("it is cut short")
+var errShort = errors.New("it is truncated")
 
 func (r *reader) bytes(n int) []byte {
 	if n < 0 || n > len(r.rest) {
@@ -274,13 +277,14 @@ func (r *reader) principal() principal {
 	return p
 }
 
-// credential reads one, as KEYRING and KCM have them, too (as of version 4).
+// credential parses a credential. KEYRING and KCM use the format of version 4,
+// too.
 func (r *reader) credential(version uint8) *ticket {
 	r.principal() // the client
 	t := &ticket{server: r.principal()}
 	t.key.KeyType = int32(r.u16())
 	if version == 3 {
-		r.u16() // the same again
+		r.u16() // repeated
 	}
 	t.key.KeyValue = r.data()
 	t.authTime, t.start, t.end, t.renewTill = r.time(), r.time(), r.time(), r.time()

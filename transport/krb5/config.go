@@ -15,26 +15,26 @@ import (
 	"time"
 )
 
-// canonicalize is what dns_canonicalize_hostname says.
+// canonicalize is the value of dns_canonicalize_hostname.
 type canonicalize uint8
 
 const (
 	canonicalizeFirst    canonicalize = iota // "true"
 	canonicalizeNever                        // "false"
-	canonicalizeFallback                     // when the KDC does not know the name
+	canonicalizeFallback                     // if the KDC does not know the name
 )
 
-// A config is what of krb5.conf decides here.
+// A config holds the settings of krb5.conf that this package uses.
 type config struct {
 	realm    string // default_realm; "" if there is none
 	tree     *profile
 	names    canonicalize
 	rdns     bool
-	qualify  string // domain for names without dots; "": none
-	srv      bool   // KDCs are looked up in the DNS
+	qualify  string // domain for names without dots; "" if there is none
+	srv      bool   // KDCs are looked up in DNS
 	enctypes []int32
-	lifetime time.Duration // of the TGTs that a keytab gives
-	forward  bool          // these are forwardable
+	lifetime time.Duration // lifetime of TGTs from a keytab
+	forward  bool          // TGTs from a keytab are forwardable
 	kcm      string        // socket
 	ccache   string        // default_ccache_name, not expanded
 	keytab   string        // default_client_keytab_name, not expanded
@@ -48,9 +48,9 @@ const (
 	defaultTickets = 24 * time.Hour
 )
 
-// readConfig reads the caller's krb5.conf: the files of KRB5_CONFIG, of which
-// those that do not exist are left out, else /etc/krb5.conf. Nothing of it is
-// needed where the DNS knows the KDCs.
+// readConfig reads the caller's krb5.conf: the files in KRB5_CONFIG, or else
+// /etc/krb5.conf. Missing files are ignored. If DNS knows the KDCs, no
+// krb5.conf is needed.
 func readConfig(o Options) (*config, error) {
 	list, ok := o.Env("KRB5_CONFIG")
 	if !ok || list == "" {
@@ -68,26 +68,26 @@ func readConfig(o Options) (*config, error) {
 			read++
 		case isOf(err, o.path(path)) && errors.Is(err, fs.ErrNotExist):
 		default:
-			return nil, refuse(fmt.Sprintf("The Kerberos configuration cannot be read: %v", err), "Correct that file, or name another with KRB5_CONFIG.", err)
+			return nil, refuse(fmt.Sprintf("The Kerberos configuration cannot be read: %v", err), "Correct the file, or set KRB5_CONFIG to another file.", err)
 		}
 	}
 	c := newConfig(r.into)
 	c.where = strings.Join(filepath.SplitList(list), ", ")
 	if read == 0 {
-		c.where += " (which is not there)"
+		c.where += " (which does not exist)"
 	}
 	return c, nil
 }
 
-// isOf reports whether an error is about a path itself, and not about one that
-// it includes.
+// isOf reports whether an error is about the path itself, and not about a file
+// that it includes.
 func isOf(err error, path string) bool {
 	p, ok := errors.AsType[*fs.PathError](err)
 	return ok && p.Path == path
 }
 
-// newConfig takes the settings out of a tree. A value that says nothing is as
-// good as none: MIT's library reads what it needs and never checks the rest.
+// newConfig reads the settings from a tree. An invalid value is ignored: MIT's
+// library reads only the values that it needs and never checks the rest.
 func newConfig(tree *profile) *config {
 	lib := tree.find("libdefaults")
 	c := &config{tree: tree, rdns: boolean(lib, "rdns", true), srv: boolean(lib, "dns_lookup_kdc", true), forward: boolean(lib, "forwardable", false),
@@ -119,7 +119,7 @@ func newConfig(tree *profile) *config {
 	return c
 }
 
-// boolean reads a relation as the profile library does.
+// boolean parses a relation as the profile library does.
 func boolean(p *profile, tag string, otherwise bool) bool {
 	v, _ := p.value(tag)
 	switch strings.ToLower(v) {
@@ -131,11 +131,11 @@ func boolean(p *profile, tag string, otherwise bool) bool {
 	return otherwise
 }
 
-// duration reads the forms of krb5.conf(5): seconds, h:mm[:ss], and numbers
+// duration parses the forms of krb5.conf(5): seconds, h:mm[:ss], and numbers
 // with the units w, d, h, m, s.
 func duration(text string) (time.Duration, error) {
 	text = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
-	bad := fmt.Errorf("%s is no time", quote(text))
+	bad := fmt.Errorf("%s is not a time", quote(text))
 	const most = 100 * 365 * 24 * time.Hour
 	var total time.Duration
 	add := func(digits string, unit time.Duration) bool {
@@ -171,9 +171,9 @@ func duration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// The encryption types that GSS-API tokens of RFC 4121 can be made with, the
-// strongest first. Tickets may be encrypted with others: only the service
-// reads them.
+// The encryption types of GSS-API tokens by RFC 4121, the strongest first.
+// Tickets may be encrypted with other types, because only the service reads
+// them.
 const (
 	aes128SHA1 = 17
 	aes256SHA1 = 18
@@ -183,8 +183,8 @@ const (
 
 func strong(enctype int32) bool { return enctype >= aes128SHA1 && enctype <= aes256SHA2 }
 
-// enctypes are the permitted ones, in order; those that cannot be used are
-// left out, and if nothing is left, nothing was said.
+// enctypes returns the permitted encryption types, in order. Types that cannot
+// be used are left out. If none is left, all usable types are returned.
 func enctypes(lib *profile) []int32 {
 	all := []int32{aes256SHA1, aes128SHA1, aes256SHA2, aes128SHA2}
 	for _, tag := range [...]string{"default_tgs_enctypes", "permitted_enctypes"} {
@@ -219,9 +219,10 @@ func enctypes(lib *profile) []int32 {
 	return all
 }
 
-// realmsOf are the realms whose KDC may know a host, in order: as
-// [domain_realm] says, else the client's, whose KDC may refer to another, then
-// one that is called like the host's domain, and the default one.
+// realmsOf returns the realms whose KDC may know a host, in order. If
+// [domain_realm] has an entry for it, that is the only one. Otherwise they are
+// the client's realm, whose KDC may refer to another; a realm with the name of
+// the host's domain; and the default realm.
 func (c *config) realmsOf(host, client string) []string {
 	table := c.tree.find("domain_realm")
 	for name := host; name != ""; {
@@ -249,8 +250,8 @@ func (c *config) realmsOf(host, client string) []string {
 	return list
 }
 
-// hostNames are the names under which a host's service may be known, the
-// likely one first (krb5.conf(5), dns_canonicalize_hostname, rdns and
+// hostNames returns the names under which a host's service may be known, the
+// most likely one first (krb5.conf(5), dns_canonicalize_hostname, rdns and
 // qualify_shortname).
 func (c *config) hostNames(ctx context.Context, dns *net.Resolver, host string) []string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
@@ -273,11 +274,11 @@ func (c *config) hostNames(ctx context.Context, dns *net.Resolver, host string) 
 	return list
 }
 
-// dnsPatience bounds the questions for one name: a login shall not fail for a
-// name server that is down.
+// dnsPatience limits the DNS queries for one name, so that a login does not
+// fail if a name server is down.
 const dnsPatience = 3 * time.Second
 
-// canonical is the name that the DNS gives a host, "" if it gives none.
+// canonical returns the name of a host in DNS, "" if it has none.
 func (c *config) canonical(ctx context.Context, dns *net.Resolver, host string) string {
 	ctx, cancel := context.WithTimeout(ctx, dnsPatience)
 	defer cancel()
@@ -300,7 +301,8 @@ func (c *config) canonical(ctx context.Context, dns *net.Resolver, host string) 
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// searchDomain is the first one that the resolver appends to short names.
+// searchDomain returns the first domain that the resolver appends to short
+// names.
 func searchDomain() string {
 	text, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil {
@@ -309,7 +311,7 @@ func searchDomain() string {
 	domain := ""
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 1 && (f[0] == "search" || f[0] == "domain") {
-			domain = f[1] // the last line counts (resolv.conf(5))
+			domain = f[1] // the last line takes effect (resolv.conf(5))
 		}
 	}
 	return strings.ToLower(strings.Trim(domain, "."))

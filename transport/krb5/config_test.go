@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// files makes files below a directory and returns it.
+// files creates files below a directory and returns the directory.
 func files(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,8 @@ func configOf(t *testing.T, dir, list string) (*config, error) {
 	return readConfig(Options{Dir: dir, Env: lookup([]string{"KRB5_CONFIG=" + list})})
 }
 
-// A configuration that was named and is not there is told where it is missed.
+// TestNoConfig checks that the error names a configuration file that does not
+// exist.
 func TestNoConfig(t *testing.T) {
 	c, err := configOf(t, t.TempDir(), "/none/krb5.conf")
 	if err != nil {
@@ -40,10 +41,10 @@ func TestNoConfig(t *testing.T) {
 	}
 	c.srv = false
 	_, err = c.kdcs(t.Context(), nil, "BOLT.TEST")
-	wantError(t, "no file", err, "in /none/krb5.conf (which is not there)")
+	wantError(t, "no file", err, "in /none/krb5.conf (which does not exist)")
 }
 
-// What distributions ship and administrators write.
+// TestConfig checks configurations of distributions and administrators.
 func TestConfig(t *testing.T) {
 	dir := files(t, map[string]string{
 		"krb5.conf": `# Fedora's
@@ -105,7 +106,7 @@ module DIR/x.so:residual
 		"other":                "[realms]\n FINAL = {\n kdc = no\n }\n EXAMPLE.COM = {\n kdc = kdc9.example.com\n }\n[libdefaults]\n default_realm = OTHER\n",
 	})
 	_, err := configOf(t, dir, "krb5.conf:missing:other")
-	// Text behind { makes it a value, as for MIT, and its } one too many.
+	// Text after { makes it a value, as for MIT, so the } is superfluous.
 	wantError(t, "a brace with text", err, "krb5.conf:49")
 	text, _ := os.ReadFile(filepath.Join(dir, "krb5.conf"))
 	os.WriteFile(filepath.Join(dir, "krb5.conf"), []byte(strings.Replace(string(text), "{ debug = false", "{", 1)), 0o600)
@@ -148,15 +149,15 @@ module DIR/x.so:residual
 
 func TestConfigErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"no section", "a = b\n", "krb5.conf:1: \"a\" stands before the first section"},
-		{"no value", "[libdefaults]\n\nnonsense\n", "krb5.conf:3: there is no ="},
+		{"no section", "a = b\n", "krb5.conf:1: \"a\" is before the first section"},
+		{"no value", "[libdefaults]\n\nnonsense\n", "krb5.conf:3: = is missing in"},
 		{"no brace", "[realms]\nA = {\n[x]\n", "krb5.conf:3: } is missing"},
 		{"a brace too many", "[realms]\n}\n", "krb5.conf:2: } without {"},
 		{"a bracket", "[realms\n", "krb5.conf:1: [ without ]"},
 		{"an include that is not there", "include /none/x\n", "krb5.conf:1: /none/x: no such file"},
 		{"an includedir that is not there", "includedir /none\n", "krb5.conf:1: /none: no such file"},
 		{"itself", "include DIR/krb5.conf\n", "too many files include one another"},
-		{"deep", "[a]\n" + strings.Repeat("b = {\n", 20), "too many { in one another"},
+		{"deep", "[a]\n" + strings.Repeat("b = {\n", 20), "too many nested {"},
 		{"a directory", "include DIR\n", "it is not a file"},
 		{"large", "[a]\n" + strings.Repeat("#", maxConfigFile), "it is larger than"},
 	} {
@@ -227,7 +228,7 @@ func FuzzProfile(f *testing.F) {
 	})
 }
 
-// names are the sections of a profile.
+// names returns the sections of a profile.
 func (p *profile) names() map[string]*profile {
 	if p == nil {
 		return nil

@@ -22,30 +22,31 @@ import (
 type Context struct {
 	client, server principal
 	t              *ticket
-	token          []byte // the first one
+	token          []byte // the first token
 	auth           types.Authenticator
-	key            types.EncryptionKey // of messages, once the host has answered
+	key            types.EncryptionKey // key of messages, after the host has answered
 	flags          byte                // of its MIC tokens
 	state          State
 	turns          int
 }
 
-// State is how far a Context has come.
+// State is the progress of a Context.
 type State uint8
 
 // The states, in order.
 const (
-	Unused   State = iota // the host never asked for a token
-	Offered               // it has the ticket, and has not proven who it is
-	Complete              // both sides know each other
+	Unused   State = iota // the host has not asked for a token
+	Offered               // the host has the ticket but has not proven its identity
+	Complete              // both sides are authenticated
 )
 
-// maxTurns bounds a handshake; Kerberos takes two.
+// maxTurns limits the length of a handshake; Kerberos takes two turns.
 const maxTurns = 4
 
-// Context gets what a login to a host takes: a ticket for its service "host",
-// and with delegate a copy of the caller's ticket for it to use. So whatever is
-// missing is known before the host hears of it.
+// Context gets everything that a login to a host needs: a ticket for its
+// service "host" and, with delegate, a forwarded ticket for the host. So a
+// missing requirement is known before anything is sent to the host. missing is
+// known before the host hears of it.
 func (s *Session) Context(ctx context.Context, host string, delegate bool) (*Context, error) {
 	conf, cred, err := s.ready(ctx)
 	if err != nil {
@@ -69,16 +70,16 @@ func (s *Session) Context(ctx context.Context, host string, delegate bool) (*Con
 	return c, nil
 }
 
-// Client and Server name both sides, as name@REALM.
+// Client returns the client's name, as name@REALM.
 func (c *Context) Client() string { return c.client.String() }
 
-// Server is the service that the ticket is for.
+// Server returns the name of the ticket's service, as name@REALM.
 func (c *Context) Server() string { return c.server.String() }
 
-// State is how far the handshake has come.
+// State returns the progress of the handshake.
 func (c *Context) State() State { return c.state }
 
-// What a context is to give (RFC 2743, RFC 4121 4.1.1.1).
+// The services that a context requests (RFC 2743, RFC 4121 4.1.1.1).
 const (
 	flagDelegate  = 1
 	flagMutual    = 2
@@ -88,9 +89,8 @@ const (
 // usageInitiatorSign is the key usage of the MIC tokens of a client (RFC 4121 2).
 const usageInitiatorSign = 25
 
-// prepare makes the first token: an AP-REQ in the frame of RFC 2743 3.1, with
-// what the context is to give in the checksum of its authenticator (RFC 4121
-// 4.1.1).
+// prepare creates the first token: an AP-REQ in the frame of RFC 2743 3.1. The
+// checksum of its authenticator holds the requested services (RFC 4121 4.1.1).
 func (c *Context) prepare(cred *credentials, now time.Time, forwarded []byte) error {
 	wants := uint32(flagMutual | flagIntegrity)
 	if forwarded != nil {
@@ -101,7 +101,7 @@ func (c *Context) prepare(cred *credentials, now time.Time, forwarded []byte) er
 	sum = binary.LittleEndian.AppendUint32(sum, wants)
 	if forwarded != nil {
 		if len(forwarded) > 0xffff {
-			return refuse(fmt.Sprintf("The Kerberos ticket of %s is too large to be delegated", c.client), "Do without delegation.", nil)
+			return refuse(fmt.Sprintf("The Kerberos ticket of %s is too large to be delegated", c.client), "Disable delegation.", nil)
 		}
 		sum = binary.LittleEndian.AppendUint16(sum, 1)
 		sum = binary.LittleEndian.AppendUint16(sum, uint16(len(forwarded)))
@@ -109,7 +109,7 @@ func (c *Context) prepare(cred *credentials, now time.Time, forwarded []byte) er
 	}
 	c.auth = authenticator(cred, now)
 	c.auth.Cksum = types.Checksum{CksumType: 0x8003, Checksum: sum}
-	c.auth.SeqNumber = int64(nonce()&0x3fffffff | 1) // 0 would be left out
+	c.auth.SeqNumber = int64(nonce()&0x3fffffff | 1) // a 0 would be omitted
 	enctype, err := crypto.GetEtype(c.t.key.KeyType)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *Context) prepare(cred *credentials, now time.Time, forwarded []byte) er
 	return nil
 }
 
-// mechanism is Kerberos 5 (RFC 4121 4.1).
+// mechanism returns the OID of Kerberos 5 (RFC 4121 4.1).
 func mechanism() asn1.ObjectIdentifier {
 	return asn1.ObjectIdentifier{1, 2, 840, 113554, 1, 2, 2}
 }
@@ -146,20 +146,20 @@ const (
 	tokenError   = "\x03\x00"
 )
 
-// InitSecContext implements ssh.GSSAPIClient. The target is the one that the
-// Context was made for, and whether to delegate was said then.
+// InitSecContext implements ssh.GSSAPIClient. It ignores the target and the
+// delegation flag, because the Context was created for them.
 func (c *Context) InitSecContext(_ string, token []byte, _ bool) (out []byte, more bool, err error) {
 	defer recovered(&err)
 	if c.turns++; c.turns > maxTurns {
-		return nil, false, errors.New("the server goes on asking for Kerberos tokens")
+		return nil, false, errors.New("the server keeps asking for Kerberos tokens")
 	}
 	switch {
 	case c.state == Unused:
 		c.state = Offered
 		return c.token, true, nil
 	case token == nil:
-		// The server has sent an error token, which x/crypto passes over; its
-		// refusal comes next.
+		// The server has sent an error token, which x/crypto ignores. The
+		// refusal follows.
 		return nil, true, nil
 	}
 	if err := c.accept(token); err != nil {
@@ -169,11 +169,12 @@ func (c *Context) InitSecContext(_ string, token []byte, _ bool) (out []byte, mo
 	return nil, false, nil
 }
 
-// What gokrb5 says of bytes that are no message is about its own types.
+// errUnreadable replaces the errors of gokrb5 for invalid messages, which
+// mention its own types.
 var errUnreadable = errors.New("the server's Kerberos token cannot be read")
 
-// accept reads the host's answer, an AP-REP, by which it proves that it could
-// read ours.
+// accept reads the host's answer, an AP-REP. The host proves with it that it
+// could read our token.
 func (c *Context) accept(token []byte) error {
 	kind, body, err := unframe(token)
 	if err != nil {
@@ -183,7 +184,7 @@ func (c *Context) accept(token []byte) error {
 		return errors.New("the server answered with a Kerberos error")
 	}
 	if kind != tokenAnswer {
-		return errors.New("the server's Kerberos token is of another kind than it should be")
+		return errors.New("the server's Kerberos token has the wrong type")
 	}
 	var rep messages.APRep
 	if err := rep.Unmarshal(body); err != nil {
@@ -198,7 +199,7 @@ func (c *Context) accept(token []byte) error {
 		return errUnreadable
 	}
 	if !part.CTime.Equal(c.auth.CTime) || part.Cusec != c.auth.Cusec {
-		return errors.New("the server's Kerberos token answers another one than ours")
+		return errors.New("the server's Kerberos token is the answer to another token")
 	}
 	c.key, c.flags = c.auth.SubKey, 0
 	if len(part.Subkey.KeyValue) > 0 {
@@ -207,25 +208,26 @@ func (c *Context) accept(token []byte) error {
 	return nil
 }
 
-// unframe takes a token out of its frame (RFC 2743 3.1).
+// unframe returns a token without its frame (RFC 2743 3.1).
 func unframe(token []byte) (kind string, body []byte, err error) {
 	var frame asn1.RawValue
 	rest, err := asn1.Unmarshal(token, &frame)
 	if err != nil || len(rest) > 0 || frame.Class != asn1.ClassApplication || frame.Tag != 0 {
-		return "", nil, errors.New("the server's answer is no GSS-API token")
+		return "", nil, errors.New("the server's answer is not a GSS-API token")
 	}
 	var oid asn1.ObjectIdentifier
 	rest, err = asn1.Unmarshal(frame.Bytes, &oid)
 	if err != nil || !oid.Equal(mechanism()) || len(rest) < 2 {
-		return "", nil, errors.New("the server's answer is no token of Kerberos")
+		return "", nil, errors.New("the server's answer is not a Kerberos token")
 	}
 	return string(rest[:2]), rest[2:], nil
 }
 
-// micAcceptorSubkey tells that the key is the one that the host chose.
+// micAcceptorSubkey is set if the host has chosen the key.
 const micAcceptorSubkey = 4
 
-// GetMIC implements ssh.GSSAPIClient: a MIC token over data (RFC 4121 4.2.6.1).
+// GetMIC implements ssh.GSSAPIClient: it returns a MIC token for data (RFC 4121
+// 4.2.6.1).
 func (c *Context) GetMIC(data []byte) (out []byte, err error) {
 	defer recovered(&err)
 	if c.state != Complete {
@@ -244,7 +246,7 @@ func (c *Context) GetMIC(data []byte) (out []byte, err error) {
 	return append(head, sum...), nil
 }
 
-// DeleteSecContext implements ssh.GSSAPIClient: keys are forgotten.
+// DeleteSecContext implements ssh.GSSAPIClient: it forgets the keys.
 func (c *Context) DeleteSecContext() error {
 	c.t, c.token, c.key, c.auth = nil, nil, types.EncryptionKey{}, types.Authenticator{}
 	return nil

@@ -18,7 +18,7 @@ func testKey(t *testing.T, fill byte) types.EncryptionKey {
 	return types.EncryptionKey{KeyType: aes256SHA1, KeyValue: bytes.Repeat([]byte{fill}, 32)}
 }
 
-// answer is a host's token: an AP-REP with a part, under a key.
+// answer returns a host's token: an AP-REP with a part, encrypted with a key.
 func answer(t *testing.T, part any, key types.EncryptionKey, kind string) []byte {
 	t.Helper()
 	must := func(b []byte, err error) []byte {
@@ -36,9 +36,10 @@ func answer(t *testing.T, part any, key types.EncryptionKey, kind string) []byte
 	return asn1tools.AddASNAppTag(append(append(must(asn1.Marshal(mechanism())), kind...), rep...), 0)
 }
 
-// A host that cannot read the ticket, or repeats what it has once heard, is not
-// believed; what is signed is signed with the key that it chose.
-func TestAnswer(t *testing.T) {
+// TestContextChecksAnswer checks that a host is not accepted if it cannot read the ticket or
+// repeats an earlier answer, and that signatures use the key that the host
+// chose.
+func TestContextChecksAnswer(t *testing.T) {
 	type withSubkey struct {
 		CTime  time.Time           `asn1:"generalized,explicit,tag:0"`
 		Cusec  int                 `asn1:"explicit,tag:1"`
@@ -60,12 +61,12 @@ func TestAnswer(t *testing.T) {
 		want  string
 	}{
 		{"another key", answer(t, plain{now, 7}, chosen, tokenAnswer), "does not have the key"},
-		{"another time", answer(t, plain{now.Add(time.Second), 7}, session, tokenAnswer), "answers another one"},
-		{"other microseconds", answer(t, plain{now, 8}, session, tokenAnswer), "answers another one"},
+		{"another time", answer(t, plain{now.Add(time.Second), 7}, session, tokenAnswer), "the answer to another token"},
+		{"other microseconds", answer(t, plain{now, 8}, session, tokenAnswer), "the answer to another token"},
 		{"an error", answer(t, plain{now, 7}, session, tokenError), "Kerberos error"},
-		{"a request", answer(t, plain{now, 7}, session, tokenRequest), "another kind"},
-		{"nonsense", []byte("hello"), "no GSS-API token"},
-		{"nothing", []byte{}, "no GSS-API token"},
+		{"a request", answer(t, plain{now, 7}, session, tokenRequest), "has the wrong type"},
+		{"nonsense", []byte("hello"), "not a GSS-API token"},
+		{"nothing", []byte{}, "not a GSS-API token"},
 	} {
 		c := fresh()
 		_, _, err := c.InitSecContext("", tt.token, false)
@@ -100,13 +101,13 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s: %v, number %d, flags %x", tt.name, err, token.SndSeqNum, token.Flags)
 		}
 	}
-	// A server that goes on and on is left.
+	// A server that keeps asking gets an error.
 	c := fresh()
 	var err error
 	for range maxTurns + 1 {
 		_, _, err = c.InitSecContext("", nil, false)
 	}
-	wantError(t, "turns", err, "goes on asking")
+	wantError(t, "turns", err, "keeps asking")
 }
 
 func TestPrincipalString(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// forward makes a KRB-CRED with a TGT of the caller's that the host may use
-// (RFC 4120 3.6, RFC 4121 4.1.1.1).
+// forward returns a KRB-CRED with a TGT of the caller for the host (RFC 4120
+// 3.6, RFC 4121 4.1.1.1).
 func (s *Session) forward(ctx context.Context, conf *config, c *credentials, host *ticket, now time.Time) (der []byte, err error) {
 	defer recovered(&err)
 	if c.tgt.flags&(1<<(31-flags.Forwardable)) == 0 {
 		return nil, refuse(fmt.Sprintf("The Kerberos ticket of %s in %s is not forwardable, so it cannot be delegated", c.client, c.where),
-			"Run kinit -f, or do without delegation.", nil)
+			"Run kinit -f, or disable delegation.", nil)
 	}
 	tgt, err := s.tgs(ctx, conf, c, c.tgt, krbtgt(c.client.realm), flags.Forwarded)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Session) forward(ctx context.Context, conf *config, c *credentials, hos
 	return asn1tools.AddASNAppTag(der, asnAppTag.KRBCred), nil
 }
 
-// cred is a KRB-CRED, credPart what is encrypted in it (RFC 4120 5.8.1). gokrb5
-// only reads these.
+// cred is a KRB-CRED, and credPart is its encrypted part (RFC 4120 5.8.1).
+// gokrb5 can only read these.
 type cred struct {
 	PVNO    int                 `asn1:"explicit,tag:0"`
 	MsgType int                 `asn1:"explicit,tag:1"`
@@ -69,7 +69,7 @@ type credPart struct {
 	Usec      int        `asn1:"explicit,tag:3"`
 }
 
-// credInfo says of a ticket what the KDC said.
+// credInfo holds the KDC's data about a ticket.
 type credInfo struct {
 	Key       types.EncryptionKey `asn1:"explicit,tag:0"`
 	PRealm    string              `asn1:"generalstring,explicit,tag:1"`

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The requests of the KCM protocol that are made, by their numbers (Heimdal's
-// kcm.h; MIT's and sssd's servers speak the same).
+// The request numbers of the KCM protocol that are used (Heimdal's kcm.h; the
+// servers of MIT and sssd use the same protocol).
 const (
 	kcmGetPrincipal = 8
 	kcmListTickets  = 9  // their UUIDs
@@ -24,18 +24,18 @@ const (
 )
 
 const (
-	// kcmPatience bounds all questions together; the server is on this machine.
+	// kcmPatience limits the time of all requests together; the server is on
+	// this machine.
 	kcmPatience = 3 * time.Second
 
-	// maxKCM bounds an answer, as MIT's library does, and maxTickets how many
-	// tickets are asked for.
+	// maxKCM limits the size of an answer, as in MIT's library. maxTickets
+	// limits the number of tickets that are requested.
 	maxKCM     = 10 << 20
 	maxTickets = 4096
 )
 
-// readKCM reads a cache of the type KCM: a server on this machine keeps it. The
-// residual names a cache; without one it is the one that the server calls the
-// default.
+// readKCM reads a cache of the type KCM, which a server on this machine holds.
+// residual is the name of a cache; "" means the server's default cache.
 func readKCM(ctx context.Context, socket, residual string) (*credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, kcmPatience)
 	defer cancel()
@@ -79,19 +79,19 @@ func (k kcm) failed(ctx context.Context, socket string, err error) error {
 // A kcmError is a status of the server: an error code of libkrb5's.
 type kcmError int32
 
-func (e kcmError) Error() string { return fmt.Sprintf("it refuses with the code %d", int32(e)) }
+func (e kcmError) Error() string { return fmt.Sprintf("it refuses with code %d", int32(e)) }
 
-// The codes that say that there is nothing: KRB5_FCC_NOFILE, KRB5_CC_NOTFOUND,
-// KRB5_CC_END.
+// These codes mean that a cache or ticket does not exist: KRB5_FCC_NOFILE,
+// KRB5_CC_NOTFOUND, KRB5_CC_END.
 const (
 	kcmNoFile   kcmError = -1765328189
 	kcmNotFound kcmError = -1765328243
 	kcmEnd      kcmError = -1765328242
 )
 
-// call makes a request: version 2.0, its number, its arguments, behind their
-// length. The answer has two statuses, that of the transport before its data
-// and that of the request as its first four bytes.
+// call sends a request: its length, version 2.0, its number and its arguments.
+// The answer has two status values: that of the transport before the data, and
+// that of the request in the first four bytes of the data.
 func (k kcm) call(op uint16, args ...[]byte) (*reader, error) {
 	body := binary.BigEndian.AppendUint16([]byte{2, 0}, op)
 	for _, a := range args {
@@ -108,7 +108,7 @@ func (k kcm) call(op uint16, args ...[]byte) (*reader, error) {
 	if size > maxKCM {
 		return nil, fmt.Errorf("its answer has %d bytes", size)
 	}
-	// What is not sent is not allocated.
+	// Only received data is allocated, not the announced size.
 	data, err := io.ReadAll(io.LimitReader(k, int64(size)))
 	if err == nil && len(data) < int(size) {
 		err = io.ErrUnexpectedEOF
@@ -157,7 +157,7 @@ func (k kcm) cache(name string) (*credentials, error) {
 		return nil, r.err
 	}
 	if len(c.client.name.NameString) == 0 {
-		return nil, errNoCache // one that was made and never filled
+		return nil, errNoCache // created but never filled
 	}
 	list, err := k.call(kcmListTickets, cstring(name))
 	if err != nil {
@@ -166,7 +166,7 @@ func (k kcm) cache(name string) (*credentials, error) {
 	for n := 0; len(list.rest) >= 16 && n < maxTickets; n++ {
 		one, err := k.call(kcmGetTicket, cstring(name), list.bytes(16))
 		if errors.Is(err, errNoCache) {
-			continue // gone in between
+			continue // deleted meanwhile
 		}
 		if err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ func (k kcm) cache(name string) (*credentials, error) {
 		}
 		c.add(t)
 	}
-	// Not every server keeps it.
+	// Not every server stores the offset.
 	if r, err := k.call(kcmClockOffset, cstring(name)); err == nil {
 		c.offset = time.Duration(int32(r.u32())) * time.Second
 	} else if _, ok := errors.AsType[kcmError](err); !ok && !errors.Is(err, errNoCache) {

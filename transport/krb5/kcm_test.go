@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A kcmServer is a small KCM server, enough of one for kinit and klist of MIT's
-// to use it as sssd's.
+// A kcmServer is a small KCM server. It is complete enough that MIT's kinit and
+// klist can use it like sssd's.
 type kcmServer struct {
 	socket string
-	mute   func(net.Conn) // if set: what it does instead of answering
+	mute   func(net.Conn) // if set, it is called instead of answering
 
 	mu     sync.Mutex
 	first  string // the default cache
@@ -80,11 +80,11 @@ func (s *kcmServer) answer(c net.Conn) error {
 	return err
 }
 
-// do answers one request; those that it does not know are refused.
+// do answers one request. Unknown requests are refused.
 func (s *kcmServer) do(op uint16, args []byte) (status kcmError, data []byte) {
 	const initialize, store, offset, setOffset, setDefault, newName, listCaches, cacheByUUID, noSupport = 4, 6, 22, 23, 21, 3, 18, 19, kcmError(-1765328137)
 	uuid := func(n int) []byte { return append(make([]byte, 15), byte(n)) }
-	if op > 13000 { // MIT's additions
+	if op > 13000 { // extensions of MIT
 		return noSupport, nil
 	}
 	if op == newName {
@@ -159,7 +159,8 @@ func atEnd(t *testing.T, end func()) (stop func()) {
 	return func() { close(done) }
 }
 
-// Servers that are not there, silent, or talk nonsense.
+// TestKCMFailures checks servers that do not exist, do not answer, or send
+// invalid data.
 func TestKCMFailures(t *testing.T) {
 	read := func(socket string) error {
 		_, err := readKCM(t.Context(), socket, "")
@@ -190,7 +191,7 @@ func TestKCMFailures(t *testing.T) {
 	}
 }
 
-// wantError wants an error with a text in it.
+// wantError checks that an error contains a text.
 func wantError(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -210,7 +211,7 @@ func FuzzKCM(f *testing.F) {
 	})
 }
 
-// replay answers with what was recorded, whatever is asked.
+// replay returns recorded answers to any requests.
 type replay struct{ io.Reader }
 
 func (replay) Write(b []byte) (int, error) { return len(b), nil }

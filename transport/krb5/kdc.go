@@ -17,28 +17,31 @@ import (
 )
 
 const (
-	// kdcPatience is how long all KDCs of a realm together may take: a login has
-	// other methods to try within its own time.
+	// kdcPatience limits the time of all KDCs of a realm together, because a
+	// login may have to try other methods within its own time.
 	kdcPatience = 4 * time.Second
 
-	// nextKDC is after what time without an answer the next KDC is asked, too.
+	// nextKDC is the time without an answer after which the next KDC is
+	// queried, too.
 	nextKDC = time.Second
 
-	// maxAnswer bounds an answer. Tickets from Active Directory may have 64 KiB.
+	// maxAnswer limits the size of an answer. Tickets from Active Directory may
+	// have 64 KiB.
 	maxAnswer = 1 << 20
 
-	// maxDatagram is what is sent by UDP at most (MIT's udp_preference_limit).
+	// maxDatagram limits the size of a request by UDP (MIT's
+	// udp_preference_limit).
 	maxDatagram = 1465
 )
 
-// A kdc is one way to ask one.
+// A kdc is the protocol and address of a KDC.
 type kdc struct{ network, address string }
 
-// errTooBig is a KDC's wish to be asked by TCP.
+// errTooBig is the error if a KDC requires TCP.
 var errTooBig = errors.New("the answer is too large for UDP")
 
-// silentFor is how long KDCs that have not answered are not asked again: a
-// thousand logins shall not wait for them one by one.
+// silentFor is the time for which KDCs that have not answered are not queried
+// again. So a thousand logins do not wait for them one after the other.
 const silentFor = 15 * time.Second
 
 type silence struct {
@@ -46,7 +49,7 @@ type silence struct {
 	err   error
 }
 
-// ask is exchange, with a memory for KDCs that do not answer.
+// ask calls exchange, and remembers KDCs that do not answer.
 func (s *Session) ask(ctx context.Context, conf *config, realm string, question []byte) ([]byte, error) {
 	s.mu.Lock()
 	gone, ok := s.silent[realm]
@@ -63,9 +66,10 @@ func (s *Session) ask(ctx context.Context, conf *config, realm string, question 
 	return answer, err
 }
 
-// exchange asks the KDCs of a realm and returns the first answer. One that is
-// silent holds the others up for a second. TCP is tried before UDP: a dead port
-// says so at once, and an answer needs no second question for its size.
+// exchange queries the KDCs of a realm and returns the first answer. A KDC that
+// does not answer delays the next one by a second. TCP is tried before UDP: a
+// closed port is detected at once, and a long answer does not need a second
+// query.
 func (c *config) exchange(ctx context.Context, dns *net.Resolver, realm string, question []byte) ([]byte, error) {
 	whole, cancel := context.WithTimeout(ctx, kdcPatience)
 	defer cancel()
@@ -83,7 +87,7 @@ func (c *config) exchange(ctx context.Context, dns *net.Resolver, realm string, 
 	answers := make(chan answer, len(list))
 	var work sync.WaitGroup
 	defer work.Wait()
-	defer cancel() // ends those that are not needed any more
+	defer cancel() // ends the queries that are not needed any more
 	var failures []error
 	running, next := 0, list
 	timer := time.NewTimer(0)
@@ -139,11 +143,11 @@ func (c *config) unreachable(realm string, list []kdc, failures []error) error {
 		names = append(names[:4], "…")
 	}
 	return refuse(fmt.Sprintf("No KDC of the realm %s answers (%s): %s", realm, strings.Join(names, ", "), strings.Join(reasons, "; ")),
-		"Check the network, and the realm's kdc lines in krb5.conf.", errors.Join(failures...))
+		"Check the network and the realm's kdc lines in krb5.conf.", errors.Join(failures...))
 }
 
-// kdcs lists the ways to a realm's KDCs: as krb5.conf says, else as the DNS
-// (RFC 4120 7.2.3.2).
+// kdcs lists the KDCs of a realm: those in krb5.conf, or else those in DNS (RFC
+// 4120 7.2.3.2).
 func (c *config) kdcs(ctx context.Context, dns *net.Resolver, realm string) ([]kdc, error) {
 	var list []kdc
 	proxies := false
@@ -161,7 +165,7 @@ func (c *config) kdcs(ctx context.Context, dns *net.Resolver, realm string) ([]k
 	}
 	if len(list) == 0 && c.srv {
 		for _, network := range []string{"tcp", "udp"} {
-			// A final dot keeps search domains out of it.
+			// A final dot prevents the use of search domains.
 			_, records, err := dns.LookupSRV(ctx, "kerberos", network, strings.TrimSuffix(realm, ".")+".")
 			if err != nil {
 				continue
@@ -182,13 +186,13 @@ func (c *config) kdcs(ctx context.Context, dns *net.Resolver, realm string) ([]k
 		return list, nil
 	case proxies:
 		return nil, refuse(fmt.Sprintf("The realm %s has only KDCs behind HTTPS proxies (kdc = https://…), which cannot be reached", realm),
-			"Name a KDC by its address in krb5.conf, or use the system's ssh.", nil)
+			"Set the address of a KDC in krb5.conf, or use the system's ssh.", nil)
 	}
 	return nil, refuse(fmt.Sprintf("No KDC of the realm %s is known", realm),
-		fmt.Sprintf("Give it a kdc under [realms] in %s, or run kinit for a principal of another realm.", c.where), nil)
+		fmt.Sprintf("Add a kdc for the realm under [realms] in %s, or run kinit for a principal of another realm.", c.where), nil)
 }
 
-// kdcAddress adds the port that krb5.conf may leave out.
+// kdcAddress adds the default port if krb5.conf has none.
 func kdcAddress(text string) string {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -197,8 +201,8 @@ func kdcAddress(text string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// ask sends a question and reads the answer; what is no answer of a KDC is an
-// error.
+// ask sends a request and reads the answer. If the answer is not an answer of a
+// KDC, it returns an error.
 func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answer []byte, err error) {
 	d := net.Dialer{Resolver: dns}
 	c, err := d.DialContext(ctx, k.network, k.address)
@@ -218,7 +222,7 @@ func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answe
 		}
 		answer = buffer[:n]
 	} else {
-		// RFC 4120 7.2.2: a length of four bytes goes ahead.
+		// RFC 4120 7.2.2: the message follows its length of four bytes.
 		if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(question))), question...)); err != nil {
 			return nil, k.failed(err)
 		}
@@ -228,7 +232,7 @@ func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answe
 		}
 		size := binary.BigEndian.Uint32(head[:])
 		if size > maxAnswer {
-			return nil, fmt.Errorf("%s: its answer is no answer of a KDC", k.address)
+			return nil, fmt.Errorf("%s: its answer is not a KDC's answer", k.address)
 		}
 		answer = make([]byte, size)
 		if _, err := io.ReadFull(c, answer); err != nil {
@@ -236,19 +240,19 @@ func (k kdc) ask(ctx context.Context, dns *net.Resolver, question []byte) (answe
 		}
 	}
 	if !plausible(answer) {
-		return nil, fmt.Errorf("%s: its answer is no answer of a KDC", k.address)
+		return nil, fmt.Errorf("%s: its answer is not a KDC's answer", k.address)
 	}
 	if refusal, err := asKRBError(answer); err != nil {
 		return nil, fmt.Errorf("%s: %w", k.address, err)
 	} else if refusal != nil && refusal.ErrorCode == errorcode.KRB_ERR_RESPONSE_TOO_BIG {
 		return nil, k.failed(errTooBig)
 	} else if refusal != nil && refusal.ErrorCode == errorcode.KDC_ERR_SVC_UNAVAILABLE {
-		return nil, fmt.Errorf("%s: it says that it is not available", k.address)
+		return nil, fmt.Errorf("%s: it reports that it is not available", k.address)
 	}
 	return answer, nil
 }
 
-// plausible looks at the tag: an AS-REP, a TGS-REP, a KRB-ERROR.
+// plausible checks the tag: an AS-REP, a TGS-REP or a KRB-ERROR.
 func plausible(b []byte) bool {
 	return len(b) > 2 && (b[0] == 0x6b || b[0] == 0x6d || b[0] == 0x7e)
 }

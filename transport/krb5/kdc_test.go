@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// peer listens on TCP and does something with each connection.
+// peer listens on TCP and calls do for each connection.
 func peer(t *testing.T, do func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func peer(t *testing.T, do func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// datagrams passes datagrams on to a KDC, and has no TCP.
+// datagrams forwards datagrams to a KDC, and does not listen on TCP.
 func datagrams(t *testing.T, to string) string {
 	t.Helper()
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -81,8 +81,8 @@ func datagrams(t *testing.T, to string) string {
 	return c.LocalAddr().String()
 }
 
-// KDCs that are dead, silent, or talk nonsense hold nobody up for long, and do
-// no harm where another one answers.
+// TestKDCFailures checks that KDCs that are down, do not answer, or send
+// invalid data cause no long delay, and no failure if another one answers.
 func TestKDCFailures(t *testing.T) {
 	r := krb5test.Start(t)
 	cache := "FILE:" + filepath.Join(t.TempDir(), "cc")
@@ -109,7 +109,7 @@ func TestKDCFailures(t *testing.T) {
 		name string
 		kdcs []string
 		most time.Duration
-		want string // of the error; "" for none
+		want string // text of the error; "" for no error
 	}{
 		{"by UDP alone", []string{datagrams(t, real)}, time.Second, ""},
 		{"dead, then real", []string{"127.0.0.1:1", real}, time.Second, ""},
@@ -117,7 +117,7 @@ func TestKDCFailures(t *testing.T) {
 		{"nonsense, then real", []string{nonsense, huge, half, broken, real}, time.Second, ""},
 		{"dead", []string{"127.0.0.1:1"}, time.Second, "No KDC of the realm BOLT.TEST answers (127.0.0.1:1): 127.0.0.1:1/tcp: connect: connection refused"},
 		{"silent", []string{silent}, kdcPatience + time.Second, "no answer in time"},
-		{"huge", []string{huge}, time.Second, "its answer is no answer of a KDC"},
+		{"huge", []string{huge}, time.Second, "its answer is not a KDC's answer"},
 		{"half", []string{half}, time.Second, "it closed the connection"},
 		{"broken", []string{broken}, time.Second, "the KDC's answer cannot be read; "},
 		{"proxy", []string{"https://proxy/KdcProxy"}, time.Second, "only KDCs behind HTTPS proxies"},
@@ -161,7 +161,7 @@ func TestKDCFailures(t *testing.T) {
 	})
 }
 
-// A dnsServer answers with what it has.
+// A dnsServer answers from its fields.
 type dnsServer struct {
 	cname map[string]string
 	a     map[string][4]byte
@@ -237,7 +237,8 @@ func (d *dnsServer) answer(q []byte) []byte {
 	return out
 }
 
-// The names that are asked for, and those that nobody asks about.
+// TestHostNames checks the host names that are requested, and those that are
+// not.
 func TestHostNames(t *testing.T) {
 	dns := (&dnsServer{
 		cname: map[string]string{"www.example.test.": "web1.example.test."},
@@ -273,9 +274,9 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// The KDCs that the DNS knows, and the name that it knows: a login without any
-// krb5.conf.
-func TestDNS(t *testing.T) {
+// TestLoginWithoutConfigUsesDNS checks a login without any krb5.conf: the KDCs and the host name come
+// from DNS.
+func TestLoginWithoutConfigUsesDNS(t *testing.T) {
 	r := krb5test.Start(t)
 	cache := "FILE:" + filepath.Join(t.TempDir(), "cc")
 	r.Kinit(t, cache, "tester")
@@ -295,7 +296,7 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-// A KDC that has given a ticket may give anything in its place.
+// FuzzKDCAnswer tests any data from a KDC in place of its answer.
 func FuzzKDCAnswer(f *testing.F) {
 	f.Add([]byte{0x7e, 0x03, 0x30, 0x01, 0x00})
 	f.Add(binary.BigEndian.AppendUint32([]byte{0x6d, 0x82}, 7))

@@ -12,17 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxKeys bounds what is read of a keyring.
+// maxKeys limits the number of keys that are read from a keyring.
 const maxKeys = 4096
 
-// readKeyring reads a cache of MIT's type KEYRING from the kernel (keyrings(7)).
-// Its residual is anchor:collection[:cache]: the anchor is persistent, user or
-// session, and without one the session's ("legacy"). Those of the kinit
-// process or its thread ended with it. A collection is a
-// keyring that has one keyring for each cache, and a key that names the chosen
-// one; a cache has a key for its principal and one for each ticket.
+// readKeyring reads a cache of MIT's type KEYRING from the kernel
+// (keyrings(7)). Its residual is anchor:collection[:cache]. The anchor is
+// persistent, user or session; without an anchor, it is the session keyring
+// ("legacy"). The keyrings of the kinit process and its threads have ended with
+// that process.
+//
+// A collection is a keyring. It has one keyring for each cache, and a key with
+// the name of the selected cache. A cache has a key for its principal and one
+// for each ticket.
 func readKeyring(residual string) (*credentials, error) {
-	// What a process possesses is a matter of its threads.
+	// The possession of keys depends on the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	collection, cache, err := findCollection(residual)
@@ -49,7 +52,7 @@ func readKeyring(residual string) (*credentials, error) {
 		// type;uid;gid;permissions;description, which may have semicolons
 		about, err := unix.KeyctlString(unix.KEYCTL_DESCRIBE, id)
 		if err != nil {
-			continue // gone, expired
+			continue // deleted or expired
 		}
 		parts := strings.SplitN(about, ";", 5)
 		if len(parts) < 5 || parts[0] != "user" && parts[0] != "big_key" && parts[0] != "logon" {
@@ -77,13 +80,13 @@ func readKeyring(residual string) (*credentials, error) {
 	}
 	tickets := c.tickets
 	c.tickets = nil
-	for _, t := range tickets { // which is the TGT depends on the principal
+	for _, t := range tickets { // the principal decides which ticket is the TGT
 		c.add(t)
 	}
 	return c, nil
 }
 
-// findCollection finds the keyring of a collection.
+// findCollection returns the keyring of a collection.
 func findCollection(residual string) (ring int, cache string, err error) {
 	anchor, rest, ok := strings.Cut(residual, ":")
 	if !ok {
@@ -95,10 +98,11 @@ func findCollection(residual string) (ring int, cache string, err error) {
 		uid := os.Getuid()
 		if name != "" {
 			if uid, err = strconv.Atoi(name); err != nil {
-				return 0, "", fmt.Errorf("%s is no user number", quote(name))
+				return 0, "", fmt.Errorf("%s is not a user ID", quote(name))
 			}
 		}
-		// It is linked to the process's keyring, from where it can be read.
+		// The persistent keyring is linked to the process's keyring, so that it
+		// can be read.
 		if ring, err = unix.KeyctlInt(unix.KEYCTL_GET_PERSISTENT, uid, unix.KEY_SPEC_PROCESS_KEYRING, 0, 0); err != nil {
 			return 0, "", keyringError(err)
 		}
@@ -107,7 +111,7 @@ func findCollection(residual string) (ring int, cache string, err error) {
 	case "session", "legacy":
 		ring = unix.KEY_SPEC_SESSION_KEYRING
 	default:
-		return 0, "", fmt.Errorf("%s is no kind of keyring that could be read", quote(anchor))
+		return 0, "", fmt.Errorf("keyrings of the type %s cannot be read", quote(anchor))
 	}
 	label := "_krb_" + name
 	if anchor == "persistent" {
@@ -120,8 +124,8 @@ func findCollection(residual string) (ring int, cache string, err error) {
 	return found, cache, nil
 }
 
-// primaryCache reads which cache of a collection is the chosen one: a version,
-// a length, a name.
+// primaryCache reads the name of the selected cache of a collection. The key
+// holds a version, a length and a name.
 func primaryCache(collection int) (string, error) {
 	id, err := unix.KeyctlSearch(collection, "user", "krb_ccache:primary", 0)
 	if err != nil {
@@ -142,7 +146,7 @@ func primaryCache(collection int) (string, error) {
 // readKey reads a key's or keyring's payload.
 func readKey(id int) ([]byte, error) {
 	size, err := unix.KeyctlBuffer(unix.KEYCTL_READ, id, nil, 0)
-	for range 3 { // it may grow in between
+	for range 3 { // it may grow meanwhile
 		if err != nil {
 			return nil, keyringError(err)
 		}
@@ -154,10 +158,11 @@ func readKey(id int) ([]byte, error) {
 			return data[:size], nil
 		}
 	}
-	return nil, errors.New("it changes all the time")
+	return nil, errors.New("it keeps changing")
 }
 
-// keyringError tells a cache that is not there from one that cannot be read.
+// keyringError distinguishes a cache that does not exist from a cache that
+// cannot be read.
 func keyringError(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOKEY), errors.Is(err, unix.EKEYEXPIRED), errors.Is(err, unix.EKEYREVOKED):

@@ -4,7 +4,7 @@ package krb5
 
 import "errors"
 
-// readKeyring is for Linux.
+// readKeyring returns an error: only Linux has keyrings.
 func readKeyring(string) (*credentials, error) {
 	return nil, errors.New("only Linux has keyrings")
 }

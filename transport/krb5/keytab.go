@@ -31,12 +31,12 @@ type longTerm struct {
 	key   types.EncryptionKey
 }
 
-// maxKeytab bounds a keytab; a key takes some 100 bytes.
+// maxKeytab limits the size of a keytab; a key takes some 100 bytes.
 const maxKeytab = 4 << 20
 
-// clientKeytab reads the one that stands in for kinit: KRB5_CLIENT_KTNAME, else
-// default_client_keytab_name, else where distributions put it. nil if there is
-// none and none was named.
+// clientKeytab reads the keytab that is used instead of kinit:
+// KRB5_CLIENT_KTNAME, else default_client_keytab_name, else the default path of
+// the distribution. It returns nil if the default does not exist.
 func (c *config) clientKeytab(o Options) (*keytab, error) {
 	name, _ := o.Env("KRB5_CLIENT_KTNAME")
 	named := name != ""
@@ -45,7 +45,7 @@ func (c *config) clientKeytab(o Options) (*keytab, error) {
 	case named:
 	case c.keytab != "":
 		names[0] = c.keytab
-	default: // Debian's, Fedora's
+	default: // paths of Debian and Fedora
 		names = []string{"/etc/krb5/user/%{euid}/client.keytab", "/var/kerberos/krb5/user/%{euid}/client.keytab"}
 	}
 	for _, name := range names {
@@ -59,7 +59,7 @@ func (c *config) clientKeytab(o Options) (*keytab, error) {
 		path := expanded
 		if kind, rest, ok := strings.Cut(path, ":"); ok && !strings.Contains(kind, "/") {
 			if kind != "FILE" && kind != "WRFILE" {
-				return nil, refuse(fmt.Sprintf("Keytabs of the type %s cannot be read", quote(kind)), "Name a file with KRB5_CLIENT_KTNAME.", nil)
+				return nil, refuse(fmt.Sprintf("Keytabs of the type %s cannot be read", quote(kind)), "Set KRB5_CLIENT_KTNAME to a file.", nil)
 			}
 			path = rest
 		}
@@ -80,11 +80,11 @@ func (c *config) clientKeytab(o Options) (*keytab, error) {
 	return nil, nil
 }
 
-// parseKeytab reads the format of MIT's "Keytab file format", version 2.
+// parseKeytab parses version 2 of MIT's "Keytab file format".
 func parseKeytab(data []byte) (*keytab, error) {
 	r := &reader{rest: data}
 	if r.u16() != 0x0502 {
-		return nil, errors.New("it is no keytab")
+		return nil, errors.New("it is not a keytab")
 	}
 	k := new(keytab)
 	for len(r.rest) >= 4 {
@@ -110,7 +110,7 @@ func parseKeytab(data []byte) (*keytab, error) {
 			}
 		}
 		l.owner.name.NameType = int32(e.u32())
-		e.u32() // when it was written
+		e.u32() // time of writing
 		l.kvno = uint32(e.u8())
 		l.key.KeyType = int32(e.u16())
 		l.key.KeyValue = e.bytes(int(e.u16()))
@@ -127,8 +127,8 @@ func parseKeytab(data []byte) (*keytab, error) {
 	return k, nil
 }
 
-// owner is the principal to act for: the wanted one, or the first if none is
-// wanted.
+// owner returns the wanted principal if the keytab has it, or the first
+// principal if none is wanted.
 func (k *keytab) owner(want types.PrincipalName, realm string) (principal, bool) {
 	for _, l := range k.keys {
 		if realm == "" || l.owner.realm == realm && l.owner.name.Equal(want) {
@@ -138,7 +138,8 @@ func (k *keytab) owner(want types.PrincipalName, realm string) (principal, bool)
 	return principal{}, false
 }
 
-// of lists the newest key of each type that a principal has, and the types.
+// of returns the newest key of each type that a principal has, and the types in
+// order.
 func (k *keytab) of(who principal) (map[int32]longTerm, []int32) {
 	newest, order := make(map[int32]longTerm), []int32(nil)
 	for _, l := range k.keys {
@@ -160,13 +161,13 @@ func (k *keytab) of(who principal) (map[int32]longTerm, []int32) {
 }
 
 // initial gets a TGT with the client keytab: an AS exchange (RFC 4120 3.1) with
-// an encrypted time stamp. With the lock.
+// an encrypted time stamp. The caller must hold the lock.
 func (s *Session) initial(ctx context.Context) (t *ticket, err error) {
 	defer recovered(&err)
 	who := s.cred.client
 	keys, enctypes := s.keys.of(who)
 	if len(enctypes) == 0 {
-		return nil, refuse(fmt.Sprintf("The %s has no usable key of %s", s.keys.where, who), "Make a keytab with keys of AES (ktadd in kadmin), or run kinit.", nil)
+		return nil, refuse(fmt.Sprintf("The %s has no usable key of %s", s.keys.where, who), "Create a keytab with AES keys (ktadd in kadmin), or run kinit.", nil)
 	}
 	now := s.o.Now().UTC()
 	req := messages.ASReq{KDCReqFields: messages.KDCReqFields{PVNO: 5, MsgType: msgtype.KRB_AS_REQ, ReqBody: messages.KDCReqBody{
@@ -217,7 +218,8 @@ func (s *Session) initial(ctx context.Context) (t *ticket, err error) {
 	return nil, errors.New("the KDC asks for the time stamp again")
 }
 
-// chooseEnctype reads which of our keys the KDC wants to see (RFC 4120 5.2.7.5).
+// chooseEnctype returns the type of our key that the KDC requires (RFC 4120
+// 5.2.7.5).
 func chooseEnctype(refusal *messages.KRBError, ours []int32) (int32, error) {
 	var list types.PADataSequence
 	if err := list.Unmarshal(refusal.EData); err != nil {
@@ -240,12 +242,12 @@ func chooseEnctype(refusal *messages.KRBError, ours []int32) (int32, error) {
 		}
 	}
 	if !stamps {
-		return 0, refuse("The KDC wants a kind of pre-authentication that a keytab cannot give", "Run kinit.", nil)
+		return 0, refuse("The KDC requires a pre-authentication type that a keytab does not support", "Run kinit.", nil)
 	}
 	return ours[0], nil
 }
 
-// initialTicket opens the KDC's answer.
+// initialTicket decrypts the KDC's answer.
 func initialTicket(req *messages.ASReq, in []byte, keys map[int32]longTerm) (*ticket, error) {
 	var rep messages.ASRep
 	if err := rep.Unmarshal(in); err != nil {
@@ -253,18 +255,18 @@ func initialTicket(req *messages.ASReq, in []byte, keys map[int32]longTerm) (*ti
 	}
 	l, ok := keys[rep.EncPart.EType]
 	if !ok {
-		return nil, fmt.Errorf("the KDC's answer is encrypted with type %d, of which the keytab has no key", rep.EncPart.EType)
+		return nil, fmt.Errorf("the KDC's answer is encrypted with type %d, but the keytab has no key of this type", rep.EncPart.EType)
 	}
 	plain, err := crypto.DecryptEncPart(rep.EncPart, l.key, keyusage.AS_REP_ENCPART)
 	if err != nil {
-		return nil, refuse("The KDC's answer cannot be decrypted: the key in the keytab is not the principal's present one", "Make the keytab anew (ktadd in kadmin), or run kinit.", nil)
+		return nil, refuse("The KDC's answer cannot be decrypted: the key in the keytab is not the principal's current key", "Create a new keytab (ktadd in kadmin), or run kinit.", nil)
 	}
 	var part messages.EncKDCRepPart
 	if err := part.Unmarshal(plain); err != nil {
 		return nil, errNoAnswer
 	}
 	if part.Nonce != req.ReqBody.Nonce || !part.SName.Equal(req.ReqBody.SName) || !rep.CName.Equal(req.ReqBody.CName) || rep.CRealm != req.ReqBody.Realm {
-		return nil, errors.New("the KDC's answer is one to another question")
+		return nil, errors.New("the KDC's answer belongs to another request")
 	}
 	return newTicket(&rep.Ticket, &part)
 }

@@ -1,23 +1,23 @@
-// Package krb5 is the client side of Kerberos 5 for one caller: it finds the
-// caller's ticket where MIT's library would find it, gets tickets for hosts
-// from the KDCs, and runs the GSS-API context that SSH's gssapi-with-mic wants
+// Package krb5 is the client side of Kerberos 5 for one caller. It finds the
+// caller's ticket where MIT's library would find it, and gets tickets for hosts
+// from the KDCs. It runs the GSS-API context that SSH's gssapi-with-mic needs
 // (RFC 4120, RFC 4121, RFC 4462).
 //
 //	s := krb5.New(krb5.Options{Env: lookup})
 //	name, err := s.Principal(ctx)
 //	c, err := s.Context(ctx, "web1.example.com", false)
 //
-// What MIT's library reads is read: krb5.conf(5) with its includes, credential
-// caches of the types FILE, DIR, KEYRING and KCM, and client keytabs. Nothing
-// is ever written; a ticket for a host that is not in the cache is asked for
-// and forgotten with the Session. So a Session is for one invocation, and two
-// callers never share one.
+// It reads the same files as MIT's library: krb5.conf(5) with its includes,
+// credential caches of the types FILE, DIR, KEYRING and KCM, and client
+// keytabs. It never writes anything. If the cache has no ticket for a host, the
+// Session gets one, and keeps it in memory only. So a Session is for one
+// invocation, and two callers must never share one.
 //
 // A Session starts no goroutine that outlives a call, and every call ends with
-// its context. The messages and their encryption are gokrb5's, which is not
-// kept any more: this is the one package that imports it. Its readers of files
-// and its network code are not used. They give a whole krb5.conf up for one
-// valid line, panic on short caches, have no contexts and believe any length.
+// its context. The messages and their encryption come from gokrb5, which is no
+// longer maintained; only this package imports it. gokrb5's parsers of files
+// and its network code are not used: they reject a whole krb5.conf because of
+// one valid line, panic on short caches, have no contexts and trust any length.
 package krb5
 
 import (
@@ -37,50 +37,51 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Options say on whose behalf a Session acts.
+// Options describe the caller of a Session.
 type Options struct {
-	// Env looks the caller's environment variables up; nil: there are none.
-	// KRB5_CONFIG, KRB5CCNAME and KRB5_CLIENT_KTNAME count.
+	// Env looks up the caller's environment variables; nil if there are none.
+	// KRB5_CONFIG, KRB5CCNAME and KRB5_CLIENT_KTNAME are used.
 	Env func(name string) (string, bool)
-	// Dir is what relative paths in these start at; "" for this process's
+	// Dir is the base of relative paths in these variables; "" for this process's
 	// working directory.
 	Dir string
 
-	// Resolver is who is asked for names and KDCs; nil for the usual one.
+	// Resolver is used for names and KDCs; nil for the default one.
 	Resolver *net.Resolver
 	// Now is the clock; nil for time.Now.
 	Now func() time.Time
 }
 
 const (
-	// readAgain is how old what was read of a cache may be. To read a file
-	// takes some 30 µs, and a plan may run for days while somebody runs kinit.
+	// readAgain is the time for which the content of a cache is used. To read a
+	// file takes some 30 µs, and a user may run kinit during a plan that runs
+	// for days.
 	readAgain = 5 * time.Second
 
-	// soon is when a ticket counts as expired already: it must last for the
-	// login that it is got for.
+	// soon is the remaining lifetime below which a ticket counts as expired: it
+	// must be valid during its login.
 	soon = 30 * time.Second
 )
 
-// A Session is one caller's Kerberos. It is safe for concurrent use and needs
-// no Close.
+// A Session is the Kerberos client of one caller. It is safe for concurrent use
+// and needs no Close.
 type Session struct {
 	o Options
 
-	turn chan struct{} // held while what is below is read or changed
+	turn chan struct{} // held while the fields below are read or changed
 	conf *config
-	read time.Time // when creds was read
+	read time.Time // time at which cred was read
 	cred *credentials
-	err  error // why there is none
+	err  error // why there are no credentials
 	keys *keytab
 
 	mu      sync.Mutex
-	tickets map[string]*pending // by name of the service, realm included
-	owner   *ticket             // the TGT that tickets were got with
-	silent  map[string]silence  // by realm: its KDCs do not answer
+	tickets map[string]*pending // by name of the service, including the realm
+	owner   *ticket             // the TGT that was used for tickets
+	silent  map[string]silence  // by realm, for KDCs that do not answer
 }
 
-// New returns a Session. Nothing is read before it is first asked.
+// New returns a Session. It reads nothing before the first call.
 func New(o Options) *Session {
 	if o.Env == nil {
 		o.Env = func(string) (string, bool) { return "", false }
@@ -94,9 +95,9 @@ func New(o Options) *Session {
 	return &Session{o: o, turn: make(chan struct{}, 1), tickets: make(map[string]*pending), silent: make(map[string]silence)}
 }
 
-// Principal is whom a login would be for, as name@REALM: that of the cache,
-// whether its ticket has expired or not, or of the client keytab. "" says that
-// there is none. No KDC is asked.
+// Principal returns the principal that a login would use, as name@REALM: the
+// principal of the cache, even if its ticket has expired, or of the client
+// keytab. It returns "" if there is none. It does not query a KDC.
 func (s *Session) Principal(ctx context.Context) string {
 	if err := s.lock(ctx); err != nil {
 		return ""
@@ -120,8 +121,8 @@ func (s *Session) lock(ctx context.Context) error {
 
 func (s *Session) unlock() { <-s.turn }
 
-// load reads the configuration once, and the credentials when they are older
-// than readAgain. With the lock.
+// load reads the configuration once, and the credentials if they are older than
+// readAgain. The caller must hold the lock.
 func (s *Session) load(ctx context.Context) {
 	now := s.o.Now()
 	if s.conf != nil && now.Sub(s.read).Abs() < readAgain {
@@ -137,7 +138,7 @@ func (s *Session) load(ctx context.Context) {
 	}
 	old := s.cred
 	defer func() {
-		if ctx.Err() == nil { // what was not read for want of time is read next time
+		if ctx.Err() == nil { // if ctx has ended, the next call reads again
 			s.read = now
 		}
 	}()
@@ -146,7 +147,7 @@ func (s *Session) load(ctx context.Context) {
 	if s.cred != nil && s.cred.valid(now) {
 		return
 	}
-	// A client keytab stands in for a cache that has no valid ticket.
+	// A client keytab is used if the cache has no valid ticket.
 	keys, kerr := s.conf.clientKeytab(s.o)
 	switch {
 	case kerr != nil && (s.err == nil || errors.Is(s.err, errNoCache)):
@@ -202,18 +203,19 @@ func (s *Session) ready(ctx context.Context) (*config, *credentials, error) {
 	return s.conf, c, nil
 }
 
-// refuse is an error of class auth: msg says what is wrong, hint what to do.
+// refuse returns an error of class auth with a message and a hint.
 func refuse(msg, hint string, err error) error {
 	return &transport.Error{Class: transport.ClassAuth, Code: "AUTH_ERROR", Msg: msg, Hint: hint, Err: err}
 }
 
-// principal is a name in a realm.
+// principal is a name and its realm.
 type principal struct {
 	name  types.PrincipalName
 	realm string
 }
 
-// String writes it as MIT's tools do: separators within a part are escaped.
+// String formats a principal as MIT's tools do: separators within a part are
+// escaped.
 func (p principal) String() string {
 	plain := strings.Join(p.name.NameString, "/") + "@" + p.realm
 	if !strings.ContainsAny(plain, "\\\n\t\b\x00") && strings.Count(plain, "@") == 1 && strings.Count(plain, "/") == max(0, len(p.name.NameString)-1) {
@@ -232,7 +234,7 @@ func (p principal) String() string {
 	return b.String()
 }
 
-// krbtgt is the name of a realm's ticket-granting service.
+// krbtgt returns the name of a realm's ticket-granting service.
 func krbtgt(realm string) types.PrincipalName {
 	return types.PrincipalName{NameType: nameService, NameString: []string{"krbtgt", realm}}
 }
@@ -244,12 +246,12 @@ const (
 	nameHost      = 3 // service and host
 )
 
-// A ticket is one with the key that belongs to it.
+// A ticket is a ticket with its key.
 type ticket struct {
 	server     principal
 	raw        []byte // DER of the Ticket
 	key        types.EncryptionKey
-	flags      uint32 // as RFC 4120 5.3 numbers them: bit 0 is the highest
+	flags      uint32 // numbered as in RFC 4120 5.3: bit 0 is the highest
 	start, end time.Time
 	authTime   time.Time
 	renewTill  time.Time
@@ -258,12 +260,12 @@ type ticket struct {
 // validAt reports whether the ticket can be used for a login that begins now.
 func (t *ticket) validAt(now time.Time) bool { return now.Add(soon).Before(t.end) }
 
-// credentials are what a cache or a keytab gives.
+// credentials are the content of a cache or keytab.
 type credentials struct {
 	client  principal
 	tgt     *ticket // of the client's realm; nil if there is none
 	tickets []*ticket
-	offset  time.Duration // of the KDC's clock from ours, as kinit noted it
+	offset  time.Duration // difference between the KDC's clock and ours, as recorded by kinit
 	where   string        // for messages: TYPE:residual
 	keytab  bool
 }
@@ -282,7 +284,7 @@ func (c *credentials) cached(name types.PrincipalName, realm string, now time.Ti
 	return nil
 }
 
-// path makes a path from a caller's file name.
+// path returns the path of a caller's file name.
 func (o Options) path(name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name
@@ -290,8 +292,8 @@ func (o Options) path(name string) string {
 	return filepath.Join(o.Dir, name)
 }
 
-// expand replaces the %{…} of krb5.conf(5), "Parameter expansion", as far as
-// they mean something for names of caches and keytabs.
+// expand replaces those %{…} parameters of krb5.conf(5), "Parameter expansion",
+// that have a meaning in names of caches and keytabs.
 func expand(text string) (string, error) {
 	var b strings.Builder
 	for {
@@ -321,15 +323,15 @@ func expand(text string) (string, error) {
 	}
 }
 
-// pending is a ticket that somebody gets and others wait for.
+// pending is a ticket that one caller requests and others wait for.
 type pending struct {
 	done chan struct{}
 	t    *ticket
 	err  error
 }
 
-// ticket returns a ticket for a service; one exchange serves all who ask at a
-// time.
+// ticket returns a ticket for a service. One exchange serves all callers that
+// wait for it.
 func (s *Session) ticket(ctx context.Context, conf *config, c *credentials, name types.PrincipalName, realm string) (*ticket, error) {
 	if t := c.cached(name, realm, s.o.Now()); t != nil {
 		return t, nil
@@ -364,7 +366,7 @@ func (s *Session) ticket(ctx context.Context, conf *config, c *credentials, name
 			return p.t, nil
 		case p.err == nil:
 			s.forget(id, p)
-		case !errors.Is(p.err, context.Canceled): // theirs, not ours
+		case !errors.Is(p.err, context.Canceled): // the other caller was cancelled, not this one
 			return nil, p.err
 		}
 	}
@@ -378,8 +380,8 @@ func (s *Session) forget(id string, p *pending) {
 	}
 }
 
-// hostTicket returns a ticket for a host under the first of its names that a
-// KDC knows.
+// hostTicket returns a ticket for a host, for the first of its names that a KDC
+// knows.
 func (s *Session) hostTicket(ctx context.Context, conf *config, c *credentials, host string) (*ticket, error) {
 	var first error
 	for _, name := range conf.hostNames(ctx, s.o.Resolver, host) {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookup makes an environment of NAME=value.
+// lookup returns a lookup function for a list of NAME=value.
 func lookup(env []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, e := range env {
@@ -26,7 +26,7 @@ func lookup(env []string) func(string) (string, bool) {
 	}
 }
 
-// login logs in at the realm's SSH server and returns what a command says.
+// login logs in to the realm's SSH server and returns the output of a command.
 func login(t *testing.T, r *krb5test.Realm, c *Context, command string) (string, error) {
 	t.Helper()
 	conn, err := ssh.Dial("tcp", addr(r), &ssh.ClientConfig{User: userName(), HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 20 * time.Second,
@@ -43,7 +43,7 @@ func login(t *testing.T, r *krb5test.Realm, c *Context, command string) (string,
 	return string(out), err
 }
 
-// TestLive: logins to a real sshd with tickets of a real KDC.
+// TestLive logs in to a real sshd with tickets of a real KDC.
 func TestLive(t *testing.T) {
 	r := krb5test.Start(t)
 	file := "FILE:" + filepath.Join(t.TempDir(), "cc")
@@ -148,7 +148,7 @@ func TestLive(t *testing.T) {
 		if _, err := login(t, r, c, "true"); err != nil {
 			t.Error(err)
 		}
-		// The server's clock is another one than ours.
+		// The server's clock differs from ours.
 		s := New(Options{Env: lookup(offline), Now: func() time.Time { return time.Now().Add(20 * time.Minute) }})
 		if c, err = s.Context(t.Context(), "localhost", false); err != nil {
 			t.Fatal(err)

@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// Limits of what is read: krb5.conf is a few KiB in a handful of files.
+// The limits for configuration files. A usual krb5.conf has a few KiB in a
+// handful of files.
 const (
 	maxConfigFile  = 1 << 20
 	maxConfigFiles = 256
 	maxConfigDepth = 16
 )
 
-// A profile is the tree that krb5.conf files are: sections of relations, whose
-// values are texts, and of further sections. A nil profile is an empty one.
+// A profile is the tree in krb5.conf files. A section has relations with string
+// values, and further sections. A nil profile is empty.
 type profile struct {
 	relations map[string][]string
 	sections  map[string]*profile
@@ -30,7 +31,7 @@ func newProfile() *profile {
 	return &profile{relations: make(map[string][]string), sections: make(map[string]*profile), settled: make(map[string]bool)}
 }
 
-// section returns the one of that name, made if need be.
+// section returns the section with that name, and creates it if needed.
 func (p *profile) section(tag string) *profile {
 	sub := p.sections[tag]
 	if sub == nil {
@@ -85,7 +86,7 @@ type profileReader struct {
 
 // openConfig reads one file.
 func openConfig(path string) ([]byte, error) {
-	// What is opened may be a pipe that nobody writes to.
+	// The path may lead to a pipe that has no writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -105,9 +106,8 @@ func openConfig(path string) ([]byte, error) {
 	return text, err
 }
 
-// listConfig lists the files of an includedir: those whose names consist of
-// letters, digits, dashes and underscores, or end in .conf and do not begin
-// with a dot.
+// listConfig lists the files of an includedir. Their names consist of letters,
+// digits, dashes and underscores, or end in .conf and do not begin with a dot.
 func listConfig(dir string) ([]string, error) {
 	d, err := os.ReadDir(dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func listConfig(dir string) ([]string, error) {
 	return list, nil
 }
 
-// file reads a file into the profile. Its error names the place.
+// file reads a file into the profile. Its error contains the position.
 func (r *profileReader) file(path string, depth int) error {
 	if r.files++; r.files > maxConfigFiles || depth > maxConfigDepth {
 		return fmt.Errorf("%s: too many files include one another", path)
@@ -141,14 +141,15 @@ func (r *profileReader) file(path string, depth int) error {
 	return nil
 }
 
-// parse reads text: the grammar of MIT's profile library. Lines that begin
-// with # or ; are comments; [section] begins one; "tag = value", with a value
-// that may stand in quotes; "tag = {" to "}"; a * after a section, a tag or a
-// closing brace says that later ones do not count.
+// parse parses text by the grammar of MIT's profile library. Lines that begin
+// with # or ; are comments. [section] begins a section. A relation is "tag =
+// value"; the value can be in quotes. "tag = {" to "}" is a subsection. A *
+// after a section, a tag or a closing brace means that later entries with the
+// same name are ignored.
 func (r *profileReader) parse(path string, text []byte, depth int) error {
 	var stack []*profile // of the sections that are open
 	skipped := newProfile()
-	waiting := "" // "tag =" whose brace is on the next line
+	waiting := "" // tag of a "tag =" line whose brace is on the next line
 	lines := strings.Split(strings.TrimPrefix(string(text), "\ufeff"), "\n")
 	for i, line := range lines {
 		line = strings.TrimSpace(line)
@@ -159,7 +160,7 @@ func (r *profileReader) parse(path string, text []byte, depth int) error {
 			continue
 		case waiting != "":
 			if line != "{" {
-				return bad("there is no { after " + quote(waiting))
+				return bad("{ is missing after " + quote(waiting))
 			}
 			stack = append(stack, open(stack[len(stack)-1], waiting, skipped))
 			waiting = ""
@@ -180,7 +181,7 @@ func (r *profileReader) parse(path string, text []byte, depth int) error {
 				}
 			}
 			continue
-		case word == "module" && rest != "": // a configuration of another kind, by a library
+		case word == "module" && rest != "": // another type of configuration, in a library
 			continue
 		case line[0] == '[':
 			name, after, ok := strings.Cut(line[1:], "]")
@@ -196,7 +197,8 @@ func (r *profileReader) parse(path string, text []byte, depth int) error {
 			}
 			stack = []*profile{section}
 			if strings.HasPrefix(after, "*") {
-				// It holds for other files: this one goes on.
+				// The * applies to other files; this file continues the
+				// section.
 				defer func() { section.final = true }()
 			}
 			continue
@@ -213,13 +215,13 @@ func (r *profileReader) parse(path string, text []byte, depth int) error {
 		tag, value, ok := strings.Cut(line, "=")
 		tag, value = strings.TrimSpace(tag), strings.TrimSpace(value)
 		if !ok || tag == "" {
-			return bad("there is no = in " + quote(line))
+			return bad("= is missing in " + quote(line))
 		}
 		if len(stack) == 0 {
-			return bad(quote(tag) + " stands before the first section")
+			return bad(quote(tag) + " is before the first section")
 		}
 		if len(stack) > maxConfigDepth {
-			return bad("too many { in one another")
+			return bad("too many nested {")
 		}
 		into := stack[len(stack)-1]
 		final := strings.HasSuffix(tag, "*")
@@ -240,7 +242,7 @@ func (r *profileReader) parse(path string, text []byte, depth int) error {
 	return nil
 }
 
-// included is the error of a file that another one names.
+// included returns the error of an included file.
 func included(bad func(string) error, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return bad(fmt.Sprintf("%s: %v", p.Path, p.Err))
@@ -248,7 +250,7 @@ func included(bad func(string) error, err error) error {
 	return err
 }
 
-// open opens a section below another.
+// open returns the section with a tag in another section.
 func open(in *profile, tag string, skipped *profile) *profile {
 	sub := in.section(strings.TrimSuffix(tag, "*"))
 	if sub.final {
@@ -264,7 +266,7 @@ func cutSpace(s string) (word, rest string) {
 	return s, ""
 }
 
-// unquote reads a value: in quotes with escapes, or as it is.
+// unquote returns a value: without quotes and escapes, or unchanged.
 func unquote(s string) string {
 	if s == "" || s[0] != '"' {
 		return s

@@ -21,36 +21,36 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// maxReferrals bounds the way through realms to a service.
+// maxReferrals limits the number of realms on the way to a service.
 const maxReferrals = 10
 
-// recovered turns a panic of gokrb5 over bytes that came from outside into an
-// error.
+// recovered turns a panic of gokrb5 about remote data into an error.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("a Kerberos message cannot be read: %v", p)
 	}
 }
 
-// errNoAnswer says that an answer is none. What gokrb5 says of it is about its
-// own types.
+// errNoAnswer is the error for an answer that is not valid. It replaces the
+// errors of gokrb5, which mention its own types.
 var errNoAnswer = errors.New("the KDC's answer cannot be read")
 
-// nonce ties an answer to its question.
+// nonce returns a number that links an answer to its request.
 func nonce() int {
 	var b [4]byte
 	rand.Read(b[:]) // never fails
 	return int(binary.BigEndian.Uint32(b[:]) & 0x7fffffff)
 }
 
-// isUnknownService reports whether another name of the host may help.
+// isUnknownService reports whether it makes sense to try another name of the
+// host.
 func isUnknownService(err error) bool {
 	k, ok := errors.AsType[messages.KRBError](err)
 	return ok && k.ErrorCode == errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN
 }
 
-// serviceTicket gets a ticket from the KDCs: from the client's own realm, then
-// from those that it is referred to (RFC 4120 3.3, RFC 6806 8).
+// serviceTicket gets a ticket from the KDCs: first from the client's own realm,
+// then from the realms that a KDC refers to (RFC 4120 3.3, RFC 6806 8).
 func (s *Session) serviceTicket(ctx context.Context, conf *config, c *credentials, name types.PrincipalName, realm string) (*ticket, error) {
 	tgt := c.tgt
 	if realm != c.client.realm {
@@ -79,14 +79,14 @@ func (s *Session) serviceTicket(ctx context.Context, conf *config, c *credential
 		}
 		tgt = t
 		if at == realm {
-			realm = parts[1] // it knows who knows
+			realm = parts[1] // this KDC knows the next realm
 		}
 	}
-	return nil, refuse(fmt.Sprintf("The KDCs refer to one another for %s", principal{name, realm}), "Say in krb5.conf, under [domain_realm], which realm the machine is in.", nil)
+	return nil, refuse(fmt.Sprintf("The KDCs refer to each other for %s", principal{name, realm}), "Set the realm of the machine under [domain_realm] in krb5.conf.", nil)
 }
 
-// tgs is one exchange with the KDC of the realm that a TGT is for. options are
-// added to those of the request.
+// tgs makes one exchange with the KDC of the realm that a TGT is for. options
+// are added to the options of the request.
 func (s *Session) tgs(ctx context.Context, conf *config, c *credentials, tgt *ticket, name types.PrincipalName, options ...int) (t *ticket, err error) {
 	defer recovered(&err)
 	realm := tgt.server.name.NameString[1]
@@ -130,13 +130,13 @@ func (s *Session) tgs(ctx context.Context, conf *config, c *credentials, tgt *ti
 	}
 	part := &rep.DecryptedEncPart
 	if part.Nonce != req.ReqBody.Nonce || !part.SName.Equal(rep.Ticket.SName) || part.SRealm != rep.Ticket.Realm {
-		return nil, fmt.Errorf("the answer of the KDC of %s is one to another question", realm)
+		return nil, fmt.Errorf("the answer of the KDC of %s belongs to another request", realm)
 	}
 	return newTicket(&rep.Ticket, part)
 }
 
-// possession proves to a KDC that we may use the TGT: an AP-REQ over the
-// request's body (RFC 4120 7.2 and 5.2.7.1).
+// possession returns the proof for a KDC that we may use the TGT: an AP-REQ for
+// the request's body (RFC 4120 7.2 and 5.2.7.1).
 func possession(body *messages.KDCReqBody, c *credentials, tgt *ticket, now time.Time) ([]byte, error) {
 	text, err := body.Marshal()
 	if err != nil {
@@ -159,13 +159,14 @@ func possession(body *messages.KDCReqBody, c *credentials, tgt *ticket, now time
 	return req.Marshal()
 }
 
-// authenticator tells who we are and when.
+// authenticator contains our name and the time.
 func authenticator(c *credentials, now time.Time) types.Authenticator {
 	return types.Authenticator{AVNO: 5, CRealm: c.client.realm, CName: c.client.name,
 		CTime: now.Truncate(time.Second), Cusec: now.Nanosecond() / 1000}
 }
 
-// apReq puts a ticket and an authenticator under its key together.
+// apReq combines a ticket and an authenticator that is encrypted with the
+// ticket's key.
 func apReq(t *ticket, a types.Authenticator, usage uint32) (*messages.APReq, error) {
 	var raw messages.Ticket
 	if err := raw.Unmarshal(t.raw); err != nil {
@@ -182,7 +183,7 @@ func apReq(t *ticket, a types.Authenticator, usage uint32) (*messages.APReq, err
 	return &messages.APReq{PVNO: 5, MsgType: msgtype.KRB_AP_REQ, APOptions: types.NewKrbFlags(), Ticket: raw, EncryptedAuthenticator: sealed}, nil
 }
 
-// newTicket is what a KDC gave.
+// newTicket returns the ticket in a KDC's answer.
 func newTicket(raw *messages.Ticket, part *messages.EncKDCRepPart) (*ticket, error) {
 	der, err := raw.Marshal()
 	if err != nil {
@@ -194,12 +195,12 @@ func newTicket(raw *messages.Ticket, part *messages.EncKDCRepPart) (*ticket, err
 		t.flags = binary.BigEndian.Uint32(part.Flags.Bytes)
 	}
 	if len(part.SName.NameString) == 0 {
-		return nil, errors.New("the KDC's ticket is for nobody")
+		return nil, errors.New("the KDC's ticket names no service")
 	}
 	return t, nil
 }
 
-// asKRBError reads a KRB-ERROR; nil for another message.
+// asKRBError parses a KRB-ERROR. It returns nil for other messages.
 func asKRBError(b []byte) (k *messages.KRBError, err error) {
 	defer recovered(&err)
 	if len(b) == 0 || b[0] != 0x7e { // [APPLICATION 30]
@@ -212,35 +213,36 @@ func asKRBError(b []byte) (k *messages.KRBError, err error) {
 	return k, nil
 }
 
-// refusal is the error for what a KDC said.
+// refusal returns the error for a KDC's KRB-ERROR.
 func (c *config) refusal(k *messages.KRBError, client, server principal, where string, now time.Time) error {
-	// Who sent a KRB-ERROR is not known: what it says is shown, not believed.
+	// The sender of a KRB-ERROR is not authenticated, so its text is only
+	// shown.
 	kdc := "the KDC of " + server.realm
 	switch k.ErrorCode {
 	case errorcode.KRB_AP_ERR_SKEW, errorcode.KRB_AP_ERR_TKT_NYV:
 		return refuse(fmt.Sprintf("The clock of this machine and that of %s differ by %v", kdc, k.STime.Sub(now).Abs().Round(time.Second)),
-			"Set the clock of this machine, and let chronyd or systemd-timesyncd keep it.", *k)
+			"Set the clock of this machine, and synchronize it with chronyd or systemd-timesyncd.", *k)
 	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN:
 		if len(server.name.NameString) == 2 && server.name.NameString[0] == "krbtgt" {
 			realm := server.name.NameString[1]
-			return refuse(fmt.Sprintf("The KDC of %s knows no way to the realm %s", server.realm, realm),
+			return refuse(fmt.Sprintf("The KDC of %s does not know a path to the realm %s", server.realm, realm),
 				fmt.Sprintf("Run kinit for a principal of %s, or correct [domain_realm] in krb5.conf.", realm), *k)
 		}
 		return refuse(fmt.Sprintf("%s does not know the service %s", upper(kdc), server),
-			fmt.Sprintf("Address the machine by the name that it has in Kerberos, map that name to its realm under [domain_realm] in krb5.conf, or make the key (in kadmin: addprinc -randkey %s).", strings.Join(server.name.NameString, "/")), *k)
+			fmt.Sprintf("Use the machine's name in Kerberos, map that name to its realm under [domain_realm] in krb5.conf, or create the key (in kadmin: addprinc -randkey %s).", strings.Join(server.name.NameString, "/")), *k)
 	case errorcode.KDC_ERR_C_PRINCIPAL_UNKNOWN:
-		return refuse(fmt.Sprintf("%s does not know %s", upper(kdc), client), "Correct the principal, or the realm.", *k)
+		return refuse(fmt.Sprintf("%s does not know %s", upper(kdc), client), "Correct the principal or the realm.", *k)
 	case errorcode.KRB_AP_ERR_TKT_EXPIRED, errorcode.KDC_ERR_NEVER_VALID:
 		return refuse(fmt.Sprintf("The Kerberos ticket of %s in %s has expired", client, where), "Run kinit.", *k)
 	case errorcode.KDC_ERR_PREAUTH_FAILED:
-		return refuse(fmt.Sprintf("%s does not accept the key of %s in the %s", upper(kdc), client, where), "Make the keytab anew (ktadd in kadmin), or run kinit.", *k)
+		return refuse(fmt.Sprintf("%s does not accept the key of %s in the %s", upper(kdc), client, where), "Create a new keytab (ktadd in kadmin), or run kinit.", *k)
 	case errorcode.KRB_AP_ERR_BAD_INTEGRITY, errorcode.KRB_AP_ERR_MODIFIED, errorcode.KRB_AP_ERR_BADKEYVER, errorcode.KDC_ERR_TGT_REVOKED:
 		return refuse(fmt.Sprintf("%s does not accept the ticket of %s in %s", upper(kdc), client, where),
 			"Run kinit. If that does not help, krb5.conf names a KDC of another realm.", *k)
 	case errorcode.KDC_ERR_CLIENT_REVOKED, errorcode.KDC_ERR_NAME_EXP, errorcode.KDC_ERR_KEY_EXPIRED:
-		return refuse(fmt.Sprintf("The principal %s is locked, or it or its password has expired", client), "Ask who keeps the KDC.", *k)
+		return refuse(fmt.Sprintf("The principal %s is locked, or it or its password has expired", client), "Contact the administrator of the KDC.", *k)
 	case errorcode.KDC_ERR_ETYPE_NOSUPP:
-		return refuse(fmt.Sprintf("%s gives no ticket for %s with a key of AES", upper(kdc), server), "Give the service keys of AES, or correct permitted_enctypes in krb5.conf.", *k)
+		return refuse(fmt.Sprintf("%s does not issue a ticket for %s with an AES key", upper(kdc), server), "Create AES keys for the service, or correct permitted_enctypes in krb5.conf.", *k)
 	}
 	return refuse(fmt.Sprintf("%s refuses a ticket for %s: %s", upper(kdc), server, cmp.Or(safetext.TerminalString(k.EText), errorcode.Lookup(k.ErrorCode))), "", *k)
 }

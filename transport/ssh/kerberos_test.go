@@ -99,7 +99,7 @@ func TestKerberos(t *testing.T) {
 		{"delegation of what is not forwardable", r.Environ(unforwardable(t, r)), func(to *transport.Dest) { to.GSSAPIDelegate = transport.ChoiceYes },
 			[]string{"not forwardable", "kinit -f"}},
 		{"another realm", r.Environ(cache, config(t, "[libdefaults]\nrdns=false\ndns_canonicalize_hostname=false\ndns_lookup_kdc=false\n[domain_realm]\nlocalhost=NOWHERE.TEST\n[realms]\nBOLT.TEST={\nkdc=127.0.0.1:"+fmt.Sprint(r.KDCPort)+"\n}\n")), nil,
-			[]string{"KDC of BOLT.TEST knows no way to the realm NOWHERE.TEST", "[domain_realm]"}},
+			[]string{"KDC of BOLT.TEST does not know a path to the realm NOWHERE.TEST", "[domain_realm]"}},
 		{"no KDC known", r.Environ(cache, config(t, "[libdefaults]\nrdns=false\ndns_canonicalize_hostname=false\ndns_lookup_kdc=false\n")), nil,
 			[]string{"No KDC of the realm BOLT.TEST is known", "[realms]"}},
 		{"KDC that is down", r.Environ(cache, config(t, "[libdefaults]\nrdns=false\ndns_canonicalize_hostname=false\n[realms]\nBOLT.TEST={\nkdc=127.0.0.1:1\n}\n")), nil,

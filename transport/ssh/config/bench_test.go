@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// manyHosts is an ssh_config as a program writes it for an inventory.
+// manyHosts returns an ssh_config as a program writes it for an inventory.
 func manyHosts(n int) string {
 	var b strings.Builder
 	b.WriteString("Host *.example.com\n User admin\n")
@@ -26,7 +26,7 @@ func BenchmarkConfigLoad25000(b *testing.B) {
 	}
 }
 
-// BenchmarkConfigLookup looks 25,000 hosts up in turn, each for the first
+// BenchmarkConfigLookup25000 looks up 25,000 hosts in turn, each for the first
 // time.
 func BenchmarkConfigLookup25000(b *testing.B) {
 	for _, size := range []struct {

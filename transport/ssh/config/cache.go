@@ -9,10 +9,10 @@ import (
 	"bolt/internal/filestamp"
 )
 
-// An Environment looks environment variables up; nil: there are none.
+// An Environment looks up environment variables; nil has none.
 type Environment func(string) (string, bool)
 
-// get is a call, of nil too.
+// get calls e, which may be nil.
 func (e Environment) get(name string) (string, bool) {
 	if e == nil {
 		return "", false
@@ -20,10 +20,10 @@ func (e Environment) get(name string) (string, bool) {
 	return e(name)
 }
 
-// EnvironOf looks up in a list of NAME=value.
+// EnvironOf returns an Environment for a list of NAME=value.
 func EnvironOf(list []string) Environment {
 	return func(name string) (string, bool) {
-		for _, v := range slices.Backward(list) { // the last one counts, as in exec.Cmd
+		for _, v := range slices.Backward(list) { // the last one takes effect, as in exec.Cmd
 			if n, value, ok := strings.Cut(v, "="); ok && n == name {
 				return value, true
 			}
@@ -32,13 +32,13 @@ func EnvironOf(list []string) Environment {
 	}
 }
 
-// An envRead is a variable that was looked up, and what came of it.
+// An envRead is a variable that was looked up, and the result.
 type envRead struct {
 	name, value string
 	set         bool
 }
 
-// recordEnv appends what is looked up to into.
+// recordEnv returns an Environment that appends each result to into.
 func recordEnv(env Environment, into *[]envRead) Environment {
 	return func(name string) (string, bool) {
 		value, ok := env.get(name)
@@ -49,7 +49,7 @@ func recordEnv(env Environment, into *[]envRead) Environment {
 	}
 }
 
-// sameEnv reports whether an environment gives the same answers.
+// sameEnv reports whether an environment has the same values.
 func sameEnv(reads []envRead, env Environment) bool {
 	for _, r := range reads {
 		if value, ok := env.get(r.name); value != r.value || ok != r.set {
@@ -59,13 +59,13 @@ func sameEnv(reads []envRead, env Environment) bool {
 	return true
 }
 
-// reads are what decided over parsed files besides their text: as long
-// as it is the same, they need not be read again.
+// reads are the inputs that decided the content of parsed files, in addition to
+// their text. As long as they are the same, the files need not be read again.
 type reads struct {
 	files []stamped
 	globs []globRead // of Include
 	env   []envRead
-	fresh bool // a file was written so shortly before that its time may not tell a second change
+	fresh bool // a file was written so recently that its time may not show a second change
 }
 
 type stamped struct {
@@ -84,7 +84,8 @@ func (r *reads) note(path string) {
 	r.files = append(r.files, stamped{path, s})
 }
 
-// current reports whether a reading would give the same again.
+// current reports whether the files, if read again, would have the same
+// content.
 func (r *reads) current(env Environment) bool {
 	if r.fresh || !sameEnv(r.env, env) {
 		return false
@@ -102,8 +103,8 @@ func (r *reads) current(env Environment) bool {
 	return true
 }
 
-// A Cache keeps parsed ssh_config files for all callers. It is safe for concurrent
-// use.
+// A Cache stores parsed ssh_config files for all callers. It is safe for
+// concurrent use.
 type Cache struct {
 	log *slog.Logger
 
@@ -111,14 +112,14 @@ type Cache struct {
 	slots map[cacheKey]*slot
 }
 
-// A cacheKey is all but the environment that callers can differ in.
+// A cacheKey holds all differences between callers except the environment.
 type cacheKey struct {
 	home, user, host string
 	userFile         string
 	systemFile       string
 }
 
-// maxConfigSources bounds the cache: one user has few sets of files.
+// maxSources limits the cache: one user has few sets of files.
 const maxSources = 64
 
 type slot struct {
@@ -126,14 +127,14 @@ type slot struct {
 	files *Files
 }
 
-// NewCache returns an empty cache. What is not used of a file is reported to log;
-// nil discards.
+// NewCache returns an empty cache. Unused parts of files are reported to log;
+// nil discards the reports.
 func NewCache(log *slog.Logger) *Cache {
 	return &Cache{log: log, slots: make(map[cacheKey]*slot)}
 }
 
-// Load returns the files as they are now, "" for none: read again if they, or
-// what else decided over them, have changed.
+// Load returns the files as they are now; "" stands for no file. It reads them
+// again if they, or other inputs, have changed.
 func (k *Cache) Load(local Local, userFile, systemFile string) (*Files, error) {
 	source := cacheKey{local.home, local.user, local.host, userFile, systemFile}
 	k.mu.Lock()
@@ -155,7 +156,7 @@ func (k *Cache) Load(local Local, userFile, systemFile string) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	files.local.Env = nil // it is the first caller's alone
+	files.local.Env = nil // only the first caller may use it
 	s.files = files
 	return files, nil
 }

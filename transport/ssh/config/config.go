@@ -1,11 +1,11 @@
 // Package config reads ssh_config files (ssh_config(5)) and returns their
 // settings for a host.
 //
-// A Cache keeps parsed Files for any number of callers, and reads them again when
-// they have changed. Files.Find answers for one host: it evaluates Host and Match,
-// expands ~, tokens and ${NAME}, and returns a Host. Everything that depends on
-// a caller (home directory, environment, commands of Match exec) comes with the
-// Query. The package owns no goroutines and no open files.
+// A Cache stores parsed Files for any number of callers, and reads them again
+// after they have changed. Files.Find returns the Host for one name: it
+// evaluates Host and Match, and expands ~, tokens and ${NAME}. All data that
+// depends on a caller (home directory, environment, commands of Match exec) is
+// in the Query. The package owns no goroutines and no open files.
 package config
 
 import (
@@ -26,21 +26,21 @@ import (
 	"bolt/transport/ssh/pattern"
 )
 
-// The reading of ssh_config is our own because a library at hand reads a
-// Match line of several criteria as host patterns, gives a whole file up for
-// one line or one Match criterion that it does not know, and keeps neither
-// the order of included settings nor their positions. What decides is what
-// "ssh -G" says; the tests ask it.
+// The parser of ssh_config is our own. The available library parses a Match
+// line with several criteria as host patterns, and rejects a whole file because
+// of one unknown line or Match criterion. It also keeps neither the order of
+// included settings nor their positions. The reference is the output of "ssh
+// -G"; the tests compare with it.
 
-// A Host is the settings of ssh_config files for one host. Tokens, ~ and ${ENV}
-// are expanded; unset options are zero values. All callers who look up the same
-// host share it; its slices must not be changed.
+// A Host holds the settings of ssh_config files for one host. Tokens, ~ and
+// ${ENV} are expanded; options that are not set are zero values. All callers
+// that look up the same host share one Host, so its slices must not be changed.
 type Host struct {
-	HostName string // never "": the alias if the files give no other name
+	HostName string // never "": the alias, if the files have no other name
 	User     string
 	Port     int
 
-	IdentityFiles    []string // nil: unset, so the defaults; empty but not nil: "none"
+	IdentityFiles    []string // nil: not set, so the defaults apply; empty but not nil: "none"
 	CertificateFiles []string
 	IdentitiesOnly   bool
 	IdentityAgent    string // path of a socket; "": $SSH_AUTH_SOCK; "none": no agent
@@ -55,7 +55,7 @@ type Host struct {
 	HashKnownHosts        bool
 	StrictHostKeyChecking string // yes, no, ask, accept-new, off, ""
 
-	// OpenSSH lists as they stand, with their prefixes + - ^; "" unset.
+	// The lists of OpenSSH unchanged, with their prefixes + - ^; "" if not set.
 	HostKeyAlgorithms, Ciphers, KexAlgorithms, MACs, PubkeyAcceptedAlgorithms, CASignatureAlgorithms string
 
 	RevokedHostKeys string // path of a file; "" also for "none"
@@ -63,49 +63,50 @@ type Host struct {
 
 	GSSAPIAuthentication, GSSAPIDelegateCredentials bool
 
-	ForwardAgentAt string // the place of a ForwardAgent that ssh would follow; bolt warns about it
+	ForwardAgentAt string // position of a ForwardAgent that ssh would apply; bolt warns about it
 
 	SetEnv  []string // NAME=value
 	SendEnv []string // patterns of names of variables of the caller
-	// RequestTTY is true for "force" only. The other values request a terminal if
-	// standard input is a terminal, which is never the case here.
+	// RequestTTY is true only for "force". The other values request a terminal
+	// if standard input is a terminal, which is never the case here.
 	RequestTTY bool
 
 	BindAddress   string // a local address or its name; "" unset
 	AddressFamily string // inet, inet6; "" also for "any"
 
 	ConnectTimeout, ServerAliveInterval time.Duration
-	ServerAliveCountMax                 int // 0 unset; -1: never count a connection dead
+	ServerAliveCountMax                 int // 0: not set; -1: a connection never counts as dead
 
-	// Unused are texts about the lines for this host that ssh would use and bolt
-	// ignores, except for ForwardAgent.
+	// Unused are messages about the lines for this host that ssh would use and
+	// bolt ignores, except for ForwardAgent.
 	Unused []string
 }
 
-// Files are ssh_config files, parsed. Nothing is read again after Cache.Load.
-// They are safe for concurrent use, also by callers whose environments differ:
-// local's holds for reading the files, not for lookups.
+// Files are parsed ssh_config files. Nothing is read again after Cache.Load.
+// They are safe for concurrent use, also by callers with different
+// environments: the environment of local is used for reading the files, not for
+// lookups.
 type Files struct {
 	local Local
 	log   *slog.Logger
 	read  reads
 
 	blocks  []block
-	byName  map[string][]int // blocks of a Host line that has only plain names, by name
+	byName  map[string][]int // blocks of Host lines without patterns, by name
 	general []int            // all other blocks
 	final   bool             // there is a "Match final"
 
 	mu     sync.Mutex
 	cache  map[searchKey]cachedHost
-	unused map[position]string // lines that are not used, and are in the log
-	notes  []string            // what reading the files put into log, for callers who do not read it
+	unused map[position]string // unused lines that were logged
+	notes  []string            // messages of reading the files, for callers that do not read the log
 }
 
-// maxCachedHosts bounds the answers that are kept; it is well above the
+// maxCachedHosts limits the cached results. It is far above the number of
 // targets of one invocation.
 const maxCachedHosts = 50_000
 
-// A cachedHost is an answer, and the environment that it depends on.
+// A cachedHost is a result, and the environment variables that it depends on.
 type cachedHost struct {
 	*Host
 	env []envRead
@@ -116,17 +117,17 @@ type searchKey struct {
 	port        int
 }
 
-// block is a run of settings under one condition.
+// block is a sequence of settings under one condition.
 type block struct {
 	when     *condition
 	settings []setting
 }
 
-// readFiles reads the user's and the system's ssh_config and what they
-// include; "" stands for no file, and files that do not exist are fine. What
-// cannot be used (a line, a block, a file) is left out and reported to log
-// with its file and line. The error is for a file that exists, may be read
-// and yet cannot be.
+// readFiles reads the ssh_config of the user and of the system, and their
+// included files. "" stands for no file, and missing files are ignored. Lines,
+// blocks and files that cannot be used are left out and reported to log with
+// file and line. It returns an error for a file that exists and whose
+// permissions allow reading, but that cannot be read.
 func readFiles(local Local, user, system string, log *slog.Logger) (*Files, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -151,7 +152,7 @@ func readFiles(local Local, user, system string, log *slog.Logger) (*Files, erro
 		// included ones (readconf.c, SSHCONF_CHECKPERM).
 		err := r.read(f.path, nil, f.user)
 		switch {
-		case r.limit != nil: // half of the settings may lead to another machine
+		case r.limit != nil: // a part of the settings may lead to another machine
 			return nil, fmt.Errorf("read ssh config: %w", r.limit)
 		case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		case errors.Is(err, fs.ErrPermission):
@@ -166,9 +167,8 @@ func readFiles(local Local, user, system string, log *slog.Logger) (*Files, erro
 }
 
 // Find returns the settings of a host. The result is shared and must not be
-// changed. The error is an *transport.Error: a setting that applies to this host
-// cannot be expanded, and to go on without it could lead to another machine or key
-// than was meant.
+// changed. The error is a *transport.Error: a setting for this host cannot be
+// expanded. To ignore it could lead to a different machine or key.
 func (c *Files) Find(ctx context.Context, by Query) (*Host, error) {
 	key := searchKey{by.Alias, by.User, by.Port}
 	c.mu.Lock()
@@ -186,13 +186,13 @@ func (c *Files) Find(ctx context.Context, by Query) (*Host, error) {
 			Class: transport.ClassUnsupported,
 			Code:  "CONNECT_ERROR",
 			Msg:   fmt.Sprintf("ssh config for %s: %v", by.Alias, err),
-			Hint:  "Correct that line, or do without ssh_config (load-config: false).",
+			Hint:  "Correct that line, or set load-config to false to ignore ssh_config.",
 			Err:   err,
 		}
 	}
 	h.Host = &found
 	if e.ran {
-		return h.Host, nil // the next invocation asks again
+		return h.Host, nil // the next invocation runs the command again
 	}
 	c.mu.Lock()
 	if len(c.cache) >= maxCachedHosts {
@@ -203,7 +203,7 @@ func (c *Files) Find(ctx context.Context, by Query) (*Host, error) {
 	return h.Host, nil
 }
 
-// evaluation is one walk over the blocks for one host.
+// evaluation is one pass over the blocks for one host.
 type evaluation struct {
 	ctx   context.Context
 	by    Query
@@ -211,31 +211,31 @@ type evaluation struct {
 	local Local // with the caller's environment
 	key   searchKey
 
-	host  string // what Host patterns are held against: the alias, in the final pass the HostName
+	host  string // name for Host patterns: the alias, or in the final pass the HostName
 	final bool
 	truth map[*condition]bool
 
-	first [optCount]*setting // the first value wins
+	first [optCount]*setting // the first value takes effect
 	keys  []*setting         // IdentityFile
 	certs []*setting         // CertificateFile
 	send  []string           // SendEnv
-	name  string             // HostName, once it is settled
+	name  string             // HostName, after it is decided
 
 	unused []string // for Host.Unused
 
-	ran  bool  // a command of Match exec decided
+	ran  bool  // a command of Match exec was run
 	fail error // the error of a command that could not be run
 }
 
-// A Query is the host that a search is for, and the caller's part in it.
+// A Query is the host to look up, with the data of the caller.
 type Query struct {
-	Alias string // the name that was asked for
-	// A user or port that the caller already knows (not "" or 0) goes before those of
-	// the files, and Match user sees it.
+	Alias string // the name that was given
+	// User and Port are set if the caller already has a user or port (not "" or
+	// 0). They override the files, and Match user sees the user.
 	User string
 	Port int
 
-	Env       Environment   // what ${NAME} reads
+	Env       Environment   // for ${NAME}
 	Execs     *Execs        // nil: the commands of Match exec cannot be run
 	ExecLimit time.Duration // for each command of Match exec; 0: 30 s
 }
@@ -250,8 +250,9 @@ func (e *evaluation) run() (Host, error) {
 	}
 	e.name = name
 	if e.files.final {
-		// The second pass adds what only "Match final" and the real host
-		// name bring; what is set stays (ssh_config(5), Match).
+		// The second pass adds settings of "Match final" and of the real host
+		// name. Values that are already set do not change (ssh_config(5),
+		// Match).
 		e.host, e.final = name, true
 		if e.pass(); e.fail != nil {
 			return Host{}, e.fail
@@ -260,7 +261,7 @@ func (e *evaluation) run() (Host, error) {
 	return e.result()
 }
 
-// pass applies all blocks that match, in the order of the files.
+// pass applies all matching blocks, in the order of the files.
 func (e *evaluation) pass() {
 	e.truth = make(map[*condition]bool)
 	named, general := e.files.byName[e.host], e.files.general
@@ -295,7 +296,8 @@ func (e *evaluation) apply(s *setting) {
 			}
 		}
 	case optProxyCommand:
-		// Of ProxyJump and ProxyCommand the one that stands first counts.
+		// If both ProxyJump and ProxyCommand are set, the first one takes
+		// effect.
 		if jump := e.first[optProxyJump]; jump != nil && !jump.none() {
 			return
 		}
@@ -324,9 +326,9 @@ func appendSetting(list []*setting, s *setting) []*setting {
 	return append(list, s)
 }
 
-// hostName is the name to connect to. Names are folded to lower case and
-// addresses brought into their usual form, as OpenSSH does; known_hosts is
-// searched for the result.
+// hostName returns the name to connect to. As in OpenSSH, names are converted
+// to lower case, and addresses to their canonical form. The result is looked up
+// in known_hosts.
 func (e *evaluation) hostName() (string, error) {
 	name, err := e.rawHostName()
 	if err != nil {
@@ -354,7 +356,7 @@ func (e *evaluation) rawHostName() (string, error) {
 	})
 }
 
-// user is the remote user for Match user, and for tokens.
+// user returns the remote user for Match user and for tokens.
 func (e *evaluation) user() string {
 	switch {
 	case e.key.user != "":
@@ -365,7 +367,7 @@ func (e *evaluation) user() string {
 	return e.local.user
 }
 
-// result turns what was found into a Host.
+// result returns the collected settings as a Host.
 func (e *evaluation) result() (Host, error) {
 	h := Host{
 		HostName:                 e.name,
@@ -415,8 +417,8 @@ func (e *evaluation) result() (Host, error) {
 }
 
 // warnUnevaluated warns about settings of the host that ssh would use and bolt
-// ignores. For example, without the keys that a KnownHostsCommand would
-// print, bolt refuses more host keys.
+// ignores. For example, without the keys that a KnownHostsCommand would print,
+// bolt refuses more host keys.
 func (e *evaluation) warnUnevaluated() {
 	for _, o := range unevaluated {
 		s := e.first[o.opt]
@@ -430,7 +432,8 @@ func (e *evaluation) warnUnevaluated() {
 	}
 }
 
-// warnUnused warns that a line for this host is not used. The log has each line once.
+// warnUnused warns that a line for this host is not used. Each line is logged
+// once.
 func (e *evaluation) warnUnused(at position, keyword, why string) {
 	c := e.files
 	c.mu.Lock()
@@ -448,21 +451,21 @@ func (e *evaluation) warnUnused(at position, keyword, why string) {
 	}
 }
 
-// note keeps a line that cannot be used, whatever the host is.
+// note stores a message about a line that cannot be used for any host.
 func (c *Files) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// Unreadable returns texts about the lines that cannot be used, whatever the host is.
+// Unreadable returns the messages about lines that cannot be used for any host.
 func (c *Files) Unreadable() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.notes)
 }
 
-// expandInto fills in the settings that have tokens.
+// expandInto sets the settings that contain tokens.
 func (e *evaluation) expandInto(h *Host) (err error) {
 	tokens := e.tokens(h)
 	if h.IdentityFiles, err = e.paths(e.keys, tokens); err != nil {
@@ -502,8 +505,8 @@ func (e *evaluation) expandInto(h *Host) (err error) {
 	return err
 }
 
-// In returns the settings with the paths in them relative to a directory, which
-// is the working directory of the caller; "" leaves them as they are.
+// In returns the settings with relative paths joined to dir, the working
+// directory of the caller. If dir is "", the paths are unchanged.
 func (h *Host) In(dir string) *Host {
 	relative := func(path string) bool { return path != "" && path[0] != '/' }
 	agent := relative(h.IdentityAgent) && h.IdentityAgent != "none"
@@ -529,8 +532,8 @@ func (h *Host) In(dir string) *Host {
 	return &there
 }
 
-// paths expands IdentityFile or CertificateFile. "none" leaves an empty list
-// behind, which is not the same as no list.
+// paths expands IdentityFile or CertificateFile. The result for "none" is an
+// empty list, which differs from nil.
 func (e *evaluation) paths(from []*setting, t *tokens) ([]string, error) {
 	var list []string
 	for _, s := range from {
@@ -568,9 +571,9 @@ func (e *evaluation) agent(t *tokens) (string, error) {
 	return s.path(e.local, s.args[0], t)
 }
 
-// knownHosts expands a list of known_hosts files, or returns the default one
-// (ssh_config(5), UserKnownHostsFile and GlobalKnownHostsFile). Without t
-// only ~ is expanded.
+// knownHosts expands a list of known_hosts files, or returns the default list
+// (ssh_config(5), UserKnownHostsFile and GlobalKnownHostsFile). If t is nil, it
+// expands only ~.
 func (e *evaluation) knownHosts(opt option, t *tokens) ([]string, error) {
 	s := e.first[opt]
 	switch {

@@ -19,7 +19,7 @@ import (
 	"bolt/transport"
 )
 
-// sshFacts are the local facts as the ssh program sees them.
+// sshFacts returns the local facts that the ssh program uses.
 func sshFacts(t testing.TB) Local {
 	t.Helper()
 	u, err := user.Current()
@@ -31,8 +31,8 @@ func sshFacts(t testing.TB) Local {
 	return f
 }
 
-// writeConfig writes files into a fresh directory, with "DIR" in their text
-// standing for that directory, and returns the path of the first.
+// writeConfig writes files to a new directory and returns the path of the
+// first. "DIR" in a text stands for that directory.
 func writeConfig(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func writeConfig(t testing.TB, files ...string) string {
 	return filepath.Join(dir, "config0")
 }
 
-// loadText loads a configuration and returns it with what was logged.
+// loadText loads a configuration and returns it with the log.
 func loadText(t testing.TB, files ...string) (*Files, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -57,7 +57,7 @@ func loadText(t testing.TB, files ...string) (*Files, *bytes.Buffer) {
 	return c, &log
 }
 
-// askSSH returns what "ssh -G" says, by keyword.
+// askSSH returns the output of "ssh -G", by keyword.
 func askSSH(t testing.TB, config, host, user string, port int) map[string][]string {
 	t.Helper()
 	args := []string{"-G", "-F", config}
@@ -82,8 +82,8 @@ func askSSH(t testing.TB, config, host, user string, port int) map[string][]stri
 	return said
 }
 
-// inSSHWords turns our answer into the words of "ssh -G", as far as it has
-// an equivalent there; defaults are what ssh says about no file at all.
+// inSSHWords converts a Host to the format of "ssh -G", as far as possible.
+// defaults is the output of ssh without a file.
 func inSSHWords(h Host, local Local, defaults map[string][]string) map[string][]string {
 	one := func(s, keyword string) []string {
 		if s == "" {
@@ -170,14 +170,14 @@ func inSSHWords(h Host, local Local, defaults map[string][]string) map[string][]
 		"hostkeyalgorithms": h.HostKeyAlgorithms, "pubkeyacceptedalgorithms": h.PubkeyAcceptedAlgorithms,
 		"casignaturealgorithms": h.CASignatureAlgorithms,
 	} {
-		if list == "" || !strings.ContainsAny(list[:1], "+-^") { // ssh -G shows the result of these
+		if list == "" || !strings.ContainsAny(list[:1], "+-^") { // ssh -G prints the result of these
 			m[keyword] = one(list, keyword)
 		}
 	}
 	return m
 }
 
-// compareWithSSH looks a host up here and there.
+// compareWithSSH compares our settings for a host with those of ssh.
 func compareWithSSH(t *testing.T, c *Files, path, host, user string, port int, defaults map[string][]string) {
 	t.Helper()
 	want := askSSH(t, path, host, user, port)
@@ -188,7 +188,8 @@ func compareWithSSH(t *testing.T, c *Files, path, host, user string, port int, d
 	}
 	got := inSSHWords(h, c.local, defaults)
 	for _, keyword := range []string{"identityfile", "certificatefile", "identityagent", "proxycommand"} {
-		// ssh -G leaves ~ in these. What it says for no file is our nil.
+		// ssh -G does not expand ~ in these. Its output without a file
+		// corresponds to nil.
 		var list []string
 		for _, v := range want[keyword] {
 			if rest, ok := strings.CutPrefix(v, "~"); ok {
@@ -313,7 +314,7 @@ func TestConfigAgainstSSH(t *testing.T) {
 					if want := c.local.home + "/sock.c"; err != nil || h.IdentityAgent != want {
 						t.Errorf("agent of c is %q (%v), want %q", h.IdentityAgent, err, want)
 					}
-					continue // ssh -G does not expand it in every version
+					continue // not every version of ssh -G expands it
 				}
 				compareWithSSH(t, c, path, a.host, a.user, a.port, defaults)
 			}
@@ -361,7 +362,7 @@ func (w configWriter) line(include string) string {
 	case 13:
 		arg = w.pick("StrictHostKeyChecking no", "StrictHostKeyChecking yes", "StrictHostKeyChecking accept-new", "HashKnownHosts yes", "IdentitiesOnly yes", "IdentitiesOnly no", "HostKeyAlias one", "HostKeyAlias Two")
 	case 14:
-		arg = "UserKnownHostsFile " + w.pick("/kh.%h.%r", "~/kh /kh2.%k.%n", "/kh.%p.%d.%u") // not %C: since OpenSSH 9.6 the jump host is in it
+		arg = "UserKnownHostsFile " + w.pick("/kh.%h.%r", "~/kh /kh2.%k.%n", "/kh.%p.%d.%u") // not %C: since OpenSSH 9.6 it includes the jump host
 	case 15:
 		arg = w.pick("ConnectTimeout 5", "ConnectTimeout 1m", "ConnectTimeout none", "ServerAliveInterval 9", "ServerAliveCountMax 4", "SendEnv A*", "SendEnv -A* B", "SetEnv X=1 Y=2", "RequestTTY force", "ForwardAgent no")
 	}
@@ -403,13 +404,13 @@ func TestConfigRandom(t *testing.T) {
 	}
 }
 
-// TestConfigFaults is about what OpenSSH gives the whole file up for: we say
-// where it is and keep the rest.
+// TestConfigFaults checks faults for which OpenSSH rejects the whole file. bolt
+// reports their position and uses the rest.
 func TestConfigFaults(t *testing.T) {
 	tests := []struct {
 		name, text string
-		warn       string // in the log, with the line
-		user       string // what web1 gets
+		warn       string // text in the log, with the line
+		user       string // user of web1
 		port       int
 	}{
 		{"bad port", "Host web1\nPort x\nPort 7\nUser a\n", "config0:2", "a", 7},
@@ -468,8 +469,8 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// TestConfigQuietMatch wants no complaint about a Match that could not have
-// applied anyway.
+// TestConfigQuietMatch checks that bolt does not warn about a Match that could
+// not apply anyway.
 func TestConfigQuietMatch(t *testing.T) {
 	c, log := loadText(t, "Match host db1 exec true\nUser bad\n")
 	if h, err := c.lookup("web1", "", 0); err != nil || h.User != "" {
@@ -480,8 +481,8 @@ func TestConfigQuietMatch(t *testing.T) {
 	}
 }
 
-// TestConfigErrors is about settings without which we could end up at another
-// machine, or with another key.
+// TestConfigErrors checks settings whose absence could lead to another machine
+// or key.
 func TestConfigErrors(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -588,7 +589,8 @@ func TestConfigExpansion(t *testing.T) {
 	}
 }
 
-// TestConfigIndex wants the index over Host lines to change no answer.
+// TestConfigIndex checks that the index of Host lines does not change any
+// result.
 func TestConfigIndex(t *testing.T) {
 	c, _ := loadText(t, manyHosts(300))
 	slow, _ := loadText(t, manyHosts(300))
@@ -623,8 +625,8 @@ func TestConfigConcurrentLookup(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzConfig wants no panic and no endless work for any text, and no setting
-// from a file without one.
+// FuzzConfig checks that no text causes a panic, endless work, or settings from
+// a file without any.
 func FuzzConfig(f *testing.F) {
 	f.Add("Host web*\n User \"a b\"\nMatch host x,!y final exec 'z'\nPort=22\nIdentityFile ~/%d${HOME}%%\n", "web1", "")
 	f.Add("SetEnv A=b 'c=d e'\nSendEnv LC_* -L*\nRequestTTY force\nForwardAgent yes\nRemoteCommand x\n", "x", "")
@@ -633,7 +635,7 @@ func FuzzConfig(f *testing.F) {
 	local := Local{home: "/nowhere", user: "me", Env: func(string) (string, bool) { return "v", true }}
 	f.Fuzz(func(t *testing.T, text, host, user string) {
 		if strings.Contains(strings.ToLower(text), "include") {
-			return // would read this machine's files
+			return // it would read this machine's files
 		}
 		c := &Files{local: local, log: slog.New(slog.DiscardHandler), byName: make(map[string][]int), cache: make(map[searchKey]cachedHost), unused: make(map[position]string)}
 		r := reader{files: c, user: true}
@@ -658,7 +660,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// lookup is find for the environment that the files were read with.
+// lookup calls Find with the environment that was used for reading the files.
 func (c *Files) lookup(alias, user string, port int) (Host, error) {
 	h, err := c.Find(context.Background(), Query{Alias: alias, User: user, Port: port, Env: c.local.Env, Execs: &Execs{}})
 	if err != nil {

@@ -19,32 +19,33 @@ import (
 // of a host for each action.
 type Execs struct {
 	dir     string
-	environ []string // nil is the environment of this process
+	environ []string // nil means the environment of this process
 
 	mu   sync.Mutex
-	runs map[string]*matchRun // by the command
+	runs map[string]*matchRun // by command
 }
 
 // A matchRun is a command that has run, or is running.
 type matchRun struct {
-	done    chan struct{} // closed when the others are set
+	done    chan struct{} // closed when the other fields are set
 	ok      bool
 	err     error
-	givenUp bool // err is the end of the first caller's context
+	givenUp bool // err was caused by the end of the first caller's context
 }
 
 const (
 	// matchTakes is the time limit of a command if there is no connect timeout. ssh has
 	// no limit.
 	matchTakes = 30 * time.Second
-	// matchLeaves is how long a process that a command leaves behind can hold its stderr.
+	// matchLeaves is the time for which a process that a command leaves behind
+	// can hold its stderr.
 	matchLeaves = 200 * time.Millisecond
-	// maxMatchRuns is the number of results that are cached.
+	// maxMatchRuns is the maximum number of cached results.
 	maxMatchRuns = 10_000
 )
 
-// NewExecs returns one that runs commands in a directory and an environment (as
-// "NAME=value"); "" and nil are those of this process.
+// NewExecs returns an Execs for a directory and an environment (as
+// "NAME=value"). "" and nil mean those of this process.
 func NewExecs(dir string, environ []string) *Execs {
 	return &Execs{dir: dir, environ: environ}
 }
@@ -67,7 +68,7 @@ func (m *Execs) holds(ctx context.Context, command string, limit time.Duration) 
 			r.givenUp = r.err != nil && ctx.Err() != nil
 			if r.err != nil {
 				m.mu.Lock()
-				delete(m.runs, command) // the next one tries again
+				delete(m.runs, command) // the next caller tries again
 				m.mu.Unlock()
 			}
 			close(r.done)
@@ -85,8 +86,8 @@ func (m *Execs) holds(ctx context.Context, command string, limit time.Duration) 
 	}
 }
 
-// run runs a command as ssh does: by the user's shell, with nothing on its standard
-// input and output. The last line of its standard error is part of an error.
+// run runs a command as ssh does: with the user's shell, without standard input
+// and output. The last line of its standard error is part of an error.
 func (m *Execs) run(ctx context.Context, command string, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the command did not end within %v", limit))
 	defer cancel()
@@ -141,7 +142,7 @@ func (e *evaluation) execTokens() *tokens {
 	return t
 }
 
-// forExec is for the commands of Match exec.
+// forExec expands tokens in commands of Match exec.
 func (t *tokens) forExec(token byte) (string, error) {
 	switch token {
 	case 'h', 'n', 'p', 'r':

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// A command of Match exec that ended because its first caller gave up runs again
-// for the others, whatever the cause was.
+// TestMatchExecOutlivesItsFirstCaller checks that a command of Match exec that
+// ended with its first caller's context runs again for the other callers,
+// whatever the cause was.
 func TestMatchExecOutlivesItsFirstCaller(t *testing.T) {
 	m := &Execs{dir: t.TempDir()}
 	const command = "[ -e again ] || { mkfifo again; exec cat again; }" // the first run does not end
@@ -36,7 +37,7 @@ func TestMatchExecOutlivesItsFirstCaller(t *testing.T) {
 	work.Wait()
 }
 
-// A joinContext ends another context when somebody begins to wait with it.
+// A joinContext ends another context when a goroutine starts to wait for it.
 type joinContext struct {
 	context.Context
 	asked context.CancelCauseFunc

@@ -16,12 +16,13 @@ type Local struct {
 	home string
 	user string
 	uid  int
-	host string // as gethostname(2) says it
+	host string // as returned by gethostname(2)
 	Env  Environment
 }
 
-// CurrentLocal asks the system. home is what ~ stands for, "" for the password
-// file's; env looks up environment variables and may be nil.
+// CurrentLocal queries the system. home is the value of ~; "" means the home
+// directory in the password file. env looks up environment variables and may be
+// nil.
 func CurrentLocal(home string, env Environment) Local {
 	f := Local{home: home, uid: os.Getuid(), Env: env}
 	f.host, _ = os.Hostname()
@@ -31,7 +32,7 @@ func CurrentLocal(home string, env Environment) Local {
 			f.home = u.HomeDir
 		}
 	} else {
-		// Containers run under user ids that no password file knows.
+		// In containers, the user ID is often not in the password file.
 		f.user = strconv.Itoa(f.uid)
 	}
 	return f
@@ -105,10 +106,11 @@ func (e *evaluation) tokens(h *Host) *tokens {
 	return t
 }
 
-// defaultPort is what a host without a port has (RFC 4253, section 4.1).
+// defaultPort is the port of a host without a port setting (RFC 4253, section
+// 4.1).
 const defaultPort = 22
 
-// lastHop is the host of the last element of a ProxyJump.
+// lastHop returns the host of the last element of a ProxyJump.
 func lastHop(jump string) string {
 	hop := jump[strings.LastIndexByte(jump, ',')+1:]
 	hop = hop[strings.LastIndexByte(hop, '@')+1:]
@@ -119,8 +121,8 @@ func lastHop(jump string) string {
 	return hop
 }
 
-// expand is for paths: all tokens that CertificateFile, IdentityAgent,
-// IdentityFile and UserKnownHostsFile know.
+// expand expands the tokens in paths: all tokens of CertificateFile,
+// IdentityAgent, IdentityFile and UserKnownHostsFile.
 func (t *tokens) expand(token byte) (string, error) {
 	switch token {
 	case 'C':
@@ -136,22 +138,23 @@ func (t *tokens) expand(token byte) (string, error) {
 	return t.local.token(token)
 }
 
-// A Peer is the machine that a command leads to.
+// A Peer is the machine that a command connects to.
 type Peer struct {
-	Alias    string // %n, the name that was asked for
+	Alias    string // %n, the name that was given
 	HostName string // %h
 	User     string // %r
 	Port     int    // %p
 }
 
-// ExpandCommand expands a ProxyCommand that does not stand in ssh_config.
+// ExpandCommand expands a ProxyCommand that is not from ssh_config.
 func (f Local) ExpandCommand(command string, to Peer) (string, error) {
 	t := tokens{local: f, alias: to.Alias, hostName: to.HostName, user: to.User, port: to.Port}
 	return expandText(command, false, f, t.forProxy(true))
 }
 
-// forProxy is for ProxyJump and ProxyCommand. What goes to a shell must not
-// be able to say anything to it: host and user names come from inventories.
+// forProxy returns a function that expands the tokens of ProxyJump and
+// ProxyCommand. Values for a shell must not have a meaning in it, because host
+// and user names come from inventories.
 func (t *tokens) forProxy(shell bool) func(byte) (string, error) {
 	return func(token byte) (string, error) {
 		var value string
@@ -174,8 +177,8 @@ func (t *tokens) forProxy(shell bool) func(byte) (string, error) {
 	}
 }
 
-// shellSafe reports whether a name is one word to a shell and no option to a
-// program. A backslash is allowed (DOMAIN\user); it cannot do harm before a
+// shellSafe reports whether a name is one word in a shell and not an option of
+// a program. A backslash is allowed (DOMAIN\user); it is harmless before a
 // character that is itself allowed.
 func shellSafe(name string) bool {
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, `\`) {
@@ -186,10 +189,10 @@ func shellSafe(name string) bool {
 	})
 }
 
-// errNoToken is what a token function says to a letter that it does not know.
+// errNoToken is the error of a token function for an unknown letter.
 var errNoToken = errors.New("unknown token")
 
-// path expands ~, tokens and ${ENV} in a path; without t only ~.
+// path expands ~, tokens and ${ENV} in a path. If t is nil, it expands only ~.
 func (s *setting) path(local Local, text string, t *tokens) (string, error) {
 	p, err := local.tilde(text)
 	if err == nil && t != nil {
@@ -232,14 +235,14 @@ func expandText(s string, env bool, local Local, token func(byte) (string, error
 		case s[i] != '%':
 			b.WriteByte(s[i])
 		case i+1 == len(s):
-			return "", fmt.Errorf("%q: a %% stands at the end", s)
+			return "", fmt.Errorf("%q: a %% is at the end", s)
 		case s[i+1] == '%':
 			b.WriteByte('%')
 			i++
 		default:
 			value, err := token(s[i+1])
 			if errors.Is(err, errNoToken) {
-				return "", fmt.Errorf("%q: no token %%%c here", s, s[i+1])
+				return "", fmt.Errorf("%q: the token %%%c is not allowed here", s, s[i+1])
 			}
 			if err != nil {
 				return "", fmt.Errorf("%q: %w", s, err)

@@ -113,7 +113,8 @@ func TestConfigFiles(t *testing.T) {
 	})
 }
 
-// Settings that restrict and are not evaluated are told once, with their place.
+// TestUnevaluatedSettings checks that ignored settings that restrict are
+// reported once, with their position.
 func TestUnevaluatedSettings(t *testing.T) {
 	c, log := loadText(t, "Host web*\nKnownHostsCommand /bin/x %H\nHost *\nBindInterface lo\nKnownHostsCommand none\n")
 	for range 2 {
@@ -133,7 +134,8 @@ func TestUnevaluatedSettings(t *testing.T) {
 	}
 }
 
-// Each line that would have mattered is told of once, and no other.
+// TestWarnsOfUnusedSettings checks that each relevant unused line is reported
+// once, and no other line.
 func TestWarnsOfUnusedSettings(t *testing.T) {
 	matter := []string{"ForwardX11 yes", "LocalForward 1 a:2", "RemoteForward 3 b:4", "DynamicForward 5", "Tunnel yes", "RemoteCommand tmux", "LocalCommand x",
 		"ProxyUseFdpass yes", "CanonicalizeHostname always", "PKCS11Provider /p", "SecurityKeyProvider /s", "PubkeyAuthentication no", "HostbasedAuthentication yes",
@@ -166,8 +168,8 @@ func TestWarnsOfUnusedSettings(t *testing.T) {
 	}
 }
 
-// If a file is not text, no part of it is used, because a part of the settings could
-// lead to another machine.
+// TestBinaryConfig checks that no part of a file is used if the file is not
+// text, because a part of the settings could lead to another machine.
 func TestBinaryConfig(t *testing.T) {
 	for name, files := range map[string][]string{
 		"config0:3": {"# \x01 in a comment\nUser a\nPort 2\x002\n"},

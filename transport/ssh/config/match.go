@@ -10,15 +10,15 @@ import (
 
 // condition is a Host or Match line.
 type condition struct {
-	around *condition // what must hold at the Include of this file; nil: nothing
-	hosts  []string   // patterns of a Host line, with their !
+	around *condition // condition of the Include of this file; nil: none
+	hosts  []string   // patterns of a Host line, including !
 	match  []criterion
-	never  bool // the line could not be read
-	final  bool // it asks for the final pass
+	never  bool // the line could not be parsed
+	final  bool // it requires the final pass
 	at     position
 }
 
-// criterion is one word of a Match line, with its argument.
+// criterion is one criterion of a Match line, with its argument.
 type criterion struct {
 	name   string // lower case
 	negate bool
@@ -38,7 +38,7 @@ func (w *condition) parseHost(args []string) error {
 	return nil
 }
 
-// parseMatch reads the criteria of ssh_config(5), Match.
+// parseMatch parses the criteria of ssh_config(5), Match.
 func (w *condition) parseMatch(args []string) error {
 	if len(args) == 0 {
 		return errNoArgument
@@ -76,8 +76,8 @@ func (w *condition) parseMatch(args []string) error {
 	return nil
 }
 
-// plainNames returns the names of a Host line that has nothing but names: it
-// can hold for no other host. It returns nil for all other conditions.
+// plainNames returns the names of a Host line that has only names without
+// patterns. It returns nil for all other conditions.
 func (w *condition) plainNames() []string {
 	if w == nil || w.never {
 		return nil
@@ -90,9 +90,8 @@ func (w *condition) plainNames() []string {
 	return w.hosts
 }
 
-// holds evaluates a condition at the point that the walk has reached. It is
-// remembered for the rest of the pass: what is set below a Match does not
-// change it.
+// holds evaluates a condition at the current position of the pass. The result
+// is kept for the rest of the pass: settings below a Match do not change it.
 func (e *evaluation) holds(w *condition) bool {
 	if w == nil {
 		return true
@@ -146,7 +145,7 @@ func (e *evaluation) holdsMatch(w *condition) bool {
 	if unknown == "" {
 		return e.fail == nil
 	}
-	// Everything else fits, so here OpenSSH might apply the block.
+	// All other criteria match, so OpenSSH might apply the block.
 	e.warnUnused(w.at, "Match "+unknown, notEvaluated)
 	return false
 }

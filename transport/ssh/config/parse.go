@@ -19,10 +19,10 @@ import (
 const (
 	// maxIncludeDepth is OpenSSH's READCONF_MAX_DEPTH.
 	maxIncludeDepth = 16
-	// maxConfigReads stops files that include each other many times over.
+	// maxReads stops files that include each other many times.
 	maxReads = 10_000
-	// maxConfigBytes is far above any real file; it keeps a device or a
-	// mistaken path from filling the memory.
+	// maxBytes is far above any real file. It prevents that a device or a wrong
+	// path fills the memory.
 	maxBytes = 64 << 20
 )
 
@@ -38,18 +38,18 @@ func (p position) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) 
 type reader struct {
 	files *Files
 	user  bool     // relative includes are in ~/.ssh, not in /etc/ssh
-	stack []string // the files being read, the innermost last
+	stack []string // files that are being read, the innermost last
 	reads int
-	limit error // a file could not be opened or is not text, so that none is used
+	limit error // a file could not be opened or is not text, so no file is used
 }
 
-// read appends the blocks of a file. around is the condition at the Include
-// that names it, nil for none.
+// read appends the blocks of a file. around is the condition of the Include
+// that names the file, or nil.
 func (r *reader) read(path string, around *condition, checkOwner bool) error {
 	if r.reads++; r.reads > maxReads {
 		return fmt.Errorf("more than %d included files", maxReads)
 	}
-	r.files.read.note(path) // before it is read: a change meanwhile is seen later
+	r.files.read.note(path) // before reading: a change in the meantime is detected later
 	data, err := readFile(path, checkOwner)
 	if readfile.OutOfFiles(err) {
 		r.limit = err
@@ -83,7 +83,7 @@ func binaryLine(text string) int {
 
 func isControl(c rune) bool { return c != '\t' && (c < ' ' || c == 0x7f) }
 
-// parse is read for text at hand.
+// parse parses the text of a file; see read.
 func (r *reader) parse(path, text string, around *condition) {
 	when := around
 	b := block{when: when}
@@ -127,9 +127,8 @@ func (r *reader) warn(at position, what string, err error) {
 	r.files.note("%s: %s: %v", at, what, err)
 }
 
-// condition reads a Host or Match line. A line that cannot be understood
-// makes a condition that never holds, so that the settings below it apply to
-// nobody rather than to everybody.
+// condition parses a Host or Match line. For an invalid line, the condition
+// never holds. So the settings below it apply to no host instead of all hosts.
 func (r *reader) condition(keyword, rest string, around *condition, at position) *condition {
 	w := &condition{around: around, at: at}
 	args, err := splitArgs(rest)
@@ -150,8 +149,8 @@ func (r *reader) condition(keyword, rest string, around *condition, at position)
 
 // add appends a block and indexes it.
 func (r *reader) add(b block) {
-	// A Match is evaluated where it stands, also if nothing follows before
-	// the next Include, so its first block stays.
+	// A Match is evaluated at its position, even if no setting follows before
+	// the next Include. So its first block is stored.
 	if len(b.settings) == 0 && (b.when == nil || b.when.hosts != nil) {
 		return
 	}
@@ -170,7 +169,7 @@ func (r *reader) add(b block) {
 	}
 }
 
-// include reads the files that an Include line names.
+// include reads the files of an Include line.
 func (r *reader) include(rest string, when *condition, at position) {
 	args, err := splitArgs(rest)
 	if err == nil && len(args) == 0 {
@@ -206,7 +205,7 @@ func (r *reader) readIncluded(path string, when *condition) error {
 }
 
 // includePaths expands one argument of Include as glob(3) does: sorted, and
-// a wildcard does not match a leading dot.
+// without matching a leading dot by a wildcard.
 func (r *reader) includePaths(arg string) ([]string, error) {
 	if arg == "" {
 		return nil, errNoArgument
@@ -249,8 +248,8 @@ func globFiles(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// globVisible reports whether each element of path that begins with a dot is
-// written so in the pattern.
+// globVisible reports whether the pattern contains the leading dot of each
+// element of path that begins with one.
 func globVisible(pattern, path string) bool {
 	want := strings.Split(pattern, "/")
 	for i, have := range strings.Split(path, "/") {
@@ -261,8 +260,8 @@ func globVisible(pattern, path string) bool {
 	return true
 }
 
-// readConfigFile returns the text of a file. With checkOwner it refuses one
-// that others could have written: it holds commands that we would run.
+// readFile returns the content of a file. With checkOwner it refuses a file
+// that other users could have written, because the file can contain commands.
 func readFile(path string, checkOwner bool) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -282,9 +281,9 @@ func readFile(path string, checkOwner bool) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// checkOwnership wants the file to be ours or root's and written by nobody
-// else. A group that is the owner's private one (it has the owner's name) may
-// write, for where that is how home directories are set up.
+// checkOwnership requires that the file belongs to this user or root, and that
+// no other user can write it. The owner's private group (with the owner's name)
+// may write it, because some systems create home directories with such groups.
 func checkOwnership(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -298,7 +297,7 @@ func checkOwnership(path string, info fs.FileInfo) error {
 	case st.Uid != 0 && int(st.Uid) != os.Getuid():
 		return refuse("it belongs to another user")
 	case mode&0o002 != 0:
-		return refuse("everybody may write it")
+		return refuse("all users may write it")
 	case mode&0o020 != 0:
 		owner, errOwner := user.LookupId(strconv.Itoa(int(st.Uid)))
 		group, errGroup := user.LookupGroupId(strconv.Itoa(int(st.Gid)))
@@ -311,8 +310,8 @@ func checkOwnership(path string, info fs.FileInfo) error {
 
 const space = " \t\r\n"
 
-// splitKeyword takes the lower-case keyword off a line, with the white space
-// and the one "=" that may follow it; "" for a blank line or a comment.
+// splitKeyword returns the lower-case keyword of a line, and the rest after
+// white space and an optional "=". It returns "" for a blank line or a comment.
 func splitKeyword(line string) (keyword, rest string) {
 	line, _, _ = strings.Cut(line, "\x00")
 	line = strings.TrimRight(line, space+"\f")
@@ -334,8 +333,8 @@ var (
 	errNoArgument = errors.New("an argument is missing")
 )
 
-// splitArgs splits arguments at white space, with '…' and "…", with \ before
-// a quote, a backslash or a space, and with a comment at the start of a word.
+// splitArgs splits arguments at white space. It handles '…' and "…", a \ before
+// a quote, a backslash or a space, and a comment at the start of a word.
 func splitArgs(s string) ([]string, error) {
 	var args []string
 	for i := 0; i < len(s); i++ {

@@ -12,7 +12,7 @@ import (
 	"bolt/transport/ssh/pattern"
 )
 
-// option is a keyword of ssh_config that we use. All others are passed over.
+// option is a keyword of ssh_config that bolt uses. All others are ignored.
 type option uint8
 
 const (
@@ -72,9 +72,10 @@ const (
 	optCount
 )
 
-// unevaluated are the settings that bolt ignores although they change the command, the
-// connection or the login. harmless are the values without effect. Keywords that are
-// not options here do not change these (Compression, LogLevel, ControlMaster, …).
+// unevaluated are the settings that bolt ignores although they change the
+// command, the connection or the login. harmless are the values without effect.
+// Keywords that are not options here do not change these (Compression,
+// LogLevel, ControlMaster, …).
 var unevaluated = []struct {
 	opt      option
 	keyword  string
@@ -186,16 +187,16 @@ type setting struct {
 	args []string // at least one, not expanded
 	n    int      // the value of a number, a time (seconds) or a flag
 	at   position
-	err  error // the value is unusable, and to pass the line over would be worse than to say so
+	err  error // the value cannot be used, and to ignore the line would be worse than an error
 }
 
-// none reports whether the setting is the word that switches it off.
+// none reports whether the value is "none".
 func (s *setting) none() bool { return len(s.args) == 1 && strings.EqualFold(s.args[0], "none") }
 
 func (s *setting) errorf(err error) error { return fmt.Errorf("%s: %w", s.at, err) }
 
-// newSetting reads the arguments of an option. A setting without an option is
-// one that says nothing (a time of "none").
+// newSetting parses the arguments of an option. A setting with optNone has no
+// effect (a time of "none").
 func newSetting(opt option, rest string, at position) (setting, error) {
 	s := setting{opt: opt, at: at}
 	if opt == optProxyCommand || opt == optProxyJump {
@@ -223,7 +224,7 @@ func newSetting(opt option, rest string, at position) (setting, error) {
 	}
 	s.args = args
 	if opt == optRevokedHostKeys {
-		// Without the file nobody knows what is revoked.
+		// Without the file, the revoked keys are unknown.
 		if s.err = err; err != nil {
 			s.args = []string{rest}
 		}
@@ -234,7 +235,7 @@ func newSetting(opt option, rest string, at position) (setting, error) {
 	}
 	if opt == optUserKnownHostsFile || opt == optGlobalKnownHostsFile {
 		if len(args) > 1 && slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "none") }) {
-			return s, errors.New(`"none" stands alone`)
+			return s, errors.New(`"none" cannot be combined with files`)
 		}
 		return s, nil
 	}
@@ -282,7 +283,7 @@ func (s *setting) parseValue() (err error) {
 		case "yes", "no", "ask", "accept-new", "off":
 			s.args[0] = v
 		default:
-			return fmt.Errorf("%q is none of yes, no, ask, accept-new, off", arg)
+			return fmt.Errorf("%q is not yes, no, ask, accept-new or off", arg)
 		}
 	case optRequestTTY:
 		switch s.args[0] = pattern.Lower(arg); s.args[0] {
@@ -297,7 +298,7 @@ func (s *setting) parseValue() (err error) {
 		case "inet", "inet6":
 			s.args[0] = v
 		default:
-			return fmt.Errorf("%q is none of any, inet, inet6", arg)
+			return fmt.Errorf("%q is not any, inet or inet6", arg)
 		}
 	case optServerAliveCountMax, optRequiredRSASize:
 		if s.n, err = strconv.Atoi(arg); err != nil || s.n < 0 {
@@ -313,7 +314,7 @@ func (s *setting) parseValue() (err error) {
 	return err
 }
 
-// parseSeconds reads a time in the format of sshd_config(5), TIME FORMATS:
+// parseSeconds parses a time in the format of sshd_config(5), TIME FORMATS:
 // "90", "1m30s", "2h".
 func parseSeconds(text string) (int, error) {
 	bad := fmt.Errorf("%q is not a time", text)
@@ -352,7 +353,7 @@ func parseSeconds(text string) (int, error) {
 	return total, nil
 }
 
-// parseJump brings the argument of ProxyJump into the form
+// parseJump converts the argument of ProxyJump to the form
 // [user@]host[:port][,…], without a comment and ssh:// prefixes.
 func parseJump(arg string) (string, error) {
 	arg, _, _ = strings.Cut(arg, "#")

@@ -12,10 +12,10 @@ import (
 	"bolt/transport"
 )
 
-// refusedCode is what Puppet Bolt prints.
+// refusedCode is the error code of Puppet Bolt.
 const refusedCode = "HOST_KEY_ERROR"
 
-// err puts a verdict into words; nil for an accepted key.
+// err returns the error of a verdict, or nil for an accepted key.
 func (v verdict) err(c Rule, q *question, f *Set) error {
 	e := &transport.Error{Code: refusedCode}
 	var what string
@@ -26,16 +26,16 @@ func (v verdict) err(c Rule, q *question, f *Set) error {
 		e.Class = transport.ClassHostKeyChanged
 		what = fmt.Sprintf("its %s is revoked at %s", describeKey(q.key), v.at)
 		if q.cert != nil && string(v.at.blob) == string(q.caKey) {
-			what = fmt.Sprintf("the authority of its certificate, %s, is revoked at %s", describeKey(q.cert.SignatureKey), v.at)
+			what = fmt.Sprintf("the CA of its certificate, %s, is revoked at %s", describeKey(q.cert.SignatureKey), v.at)
 		}
-		e.Hint = "A revoked key may be in foreign hands: give the machine a new one and record that. Nothing was sent to it."
+		e.Hint = "Other people may have the revoked key: create a new key on the machine and record it. Nothing was sent to the machine."
 	case keyChanged:
 		e.Class = transport.ClassHostKeyChanged
-		what = fmt.Sprintf("it shows the %s, but the %s is on record at %s", describeKey(q.key), describeBlob(v.at.keyType, v.at.blob), v.at)
+		what = fmt.Sprintf("it presents the %s, but known_hosts has the %s at %s", describeKey(q.key), describeBlob(v.at.keyType, v.at.blob), v.at)
 		e.Hint = v.changedHint(q)
 	default:
 		e.Class = transport.ClassHostKeyUnknown
-		what = fmt.Sprintf("its %s is not on record in %s", describeKey(q.key), f.fileNames(c))
+		what = fmt.Sprintf("its %s is not in %s", describeKey(q.key), f.fileNames(c))
 		e.Hint = unknownHint(c, q, f)
 	}
 	if v.why != "" {
@@ -45,7 +45,7 @@ func (v verdict) err(c Rule, q *question, f *Set) error {
 	return e
 }
 
-// describeKey names a key for people: "ssh-ed25519 key SHA256:…".
+// describeKey returns a description of a key: "ssh-ed25519 key SHA256:…".
 func describeKey(key ssh.PublicKey) string { return describeBlob(key.Type(), key.Marshal()) }
 
 func describeBlob(keyType string, blob []byte) string {
@@ -53,7 +53,7 @@ func describeBlob(keyType string, blob []byte) string {
 	return keyType + " key SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// fileNames lists where a key could have been on record.
+// fileNames lists the files that could contain a key.
 func (f *Set) fileNames(c Rule) string {
 	var names []string
 	for _, k := range f.files {
@@ -69,42 +69,43 @@ func (f *Set) fileNames(c Rule) string {
 	case len(f.files) > 0:
 		return f.files[0].path
 	}
-	return "any known_hosts file (there is none)"
+	return "any known_hosts file (no file exists)"
 }
 
-// changedHint says how to get rid of a record that is no longer right.
+// changedHint returns the instruction to remove a record that is no longer
+// correct.
 func (v verdict) changedHint(q *question) string {
-	hint := "Somebody may stand between us and the machine, or it was installed anew. If the new fingerprint is right (" +
+	hint := "Another machine may intercept the connection, or the machine was reinstalled. If the new fingerprint is correct (" +
 		ownFingerprint(q.key) + "), "
 	if v.at.hashed == nil && strings.ContainsAny(v.at.names, "*?!") {
-		return hint + fmt.Sprintf("correct the record at %s.", v.at)
+		return hint + fmt.Sprintf("correct the line at %s.", v.at)
 	}
 	return hint + fmt.Sprintf("remove the old key and record the new one:\n  ssh-keygen -R %s -f %s", shellWord(q.name), shellWord(v.at.path))
 }
 
-// unknownHint says how to record a key.
+// unknownHint returns the instruction to record a key.
 func unknownHint(c Rule, q *question, f *Set) string {
 	file := c.WriteTo
 	if file == "" && len(f.files) > 0 {
 		file = f.files[0].path
 	}
 	if file == "" {
-		return "No UserKnownHostsFile is set: name one in ssh_config, and record the key in it."
+		return "No UserKnownHostsFile is set: set one in ssh_config, and record the key in it."
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "If the fingerprint is the machine's own (%s), record it:\n  %s >> %s\n", ownFingerprint(q.key), scanCommand(c, q), shellWord(file))
 	if c.Policy == Strict {
-		b.WriteString("To have new keys recorded, set StrictHostKeyChecking accept-new in ssh_config; --no-host-key-check checks none.")
+		b.WriteString("To record new keys automatically, set StrictHostKeyChecking accept-new in ssh_config. --no-host-key-check disables the check.")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ownFingerprint is how to ask a machine for its own fingerprint.
+// ownFingerprint returns the command that prints a machine's own fingerprint.
 func ownFingerprint(key ssh.PublicKey) string {
 	return "there: ssh-keygen -lf /etc/ssh/ssh_host_" + shortType(key.Type()) + "_key.pub"
 }
 
-// shortType is a key type in the words of ssh-keyscan -t.
+// shortType returns the name of a key type for ssh-keyscan -t.
 func shortType(keyType string) string {
 	switch {
 	case strings.HasPrefix(keyType, "ecdsa-"):
@@ -114,8 +115,8 @@ func shortType(keyType string) string {
 	}
 }
 
-// scanCommand prints the record of a host. For a HostKeyAlias the name must
-// be put in, and the machine is asked at the address that we reached.
+// scanCommand returns the command that prints the record of a host. For a
+// HostKeyAlias, it inserts the alias and queries the address that was reached.
 func scanCommand(c Rule, q *question) string {
 	host, port, err := net.SplitHostPort(q.hostport)
 	alias := err != nil
@@ -139,7 +140,7 @@ func scanCommand(c Rule, q *question) string {
 	return cmd
 }
 
-// shellWord quotes a word for a shell if it must be quoted.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_./:@%+=,-", r)

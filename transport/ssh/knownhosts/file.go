@@ -22,10 +22,11 @@ import (
 // maxKnownHostsBytes is far above any real file (10,000 hosts have 2 MB).
 const maxKnownHostsBytes = 256 << 20
 
-// maxBadLines is how many unusable lines of a file are reported one by one.
+// maxBadLines is the number of unusable lines of a file that are reported
+// individually.
 const maxBadLines = 5
 
-// marker is the word with @ before a record.
+// marker is the optional marker at the start of a record, which begins with @.
 type marker uint8
 
 const (
@@ -38,16 +39,16 @@ const (
 type record struct {
 	line    int
 	marker  marker
-	names   string // lower case; "" for a hashed one
+	names   string // lower case; "" for a hashed name
 	hashed  *hashedName
 	keyType string
 	blob    []byte // the key, as in RFC 4253, section 6.6
 }
 
-// hashedName is a host name as HashKnownHosts stores it: HMAC-SHA1 of it,
-// with the salt as key.
+// hashedName is a host name in the format of HashKnownHosts: its HMAC-SHA1 with
+// the salt as key.
 type hashedName struct {
-	inner, outer [sha1.BlockSize]byte // the salt, padded as RFC 2104 wants it
+	inner, outer [sha1.BlockSize]byte // the salt, padded as in RFC 2104
 	sum          [sha1.Size]byte
 }
 
@@ -66,8 +67,9 @@ func newHashedName(salt []byte) *hashedName {
 	return &h
 }
 
-// of returns the hash of a name. It is crypto/hmac without its allocations: a
-// file of 10,000 hashed lines means 10,000 of these for each host.
+// of returns the hash of a name. It does the same as crypto/hmac without its
+// allocations: with 10,000 hashed lines, it is called 10,000 times for each
+// host.
 func (h *hashedName) of(name string) [sha1.Size]byte {
 	var buf [2*sha1.BlockSize + 256]byte
 	in := append(append(buf[:0], h.inner[:]...), name...)
@@ -75,21 +77,20 @@ func (h *hashedName) of(name string) [sha1.Size]byte {
 	return sha1.Sum(append(append(buf[:0], h.outer[:]...), sum[:]...))
 }
 
-// knownSlot is the place of one path in the cache. Its lock is taken before
-// that of the file in it, and held while the file is read or written.
+// knownSlot is the cache entry of one path. Its lock is taken before the lock
+// of its file, and held while the file is read or written.
 type knownSlot struct {
 	path string
 
 	mu     sync.Mutex
 	stamp  filestamp.Stamp
-	known  *knownFile // nil: never read
-	looked time.Time  // when the stamp was compared last
-	fresh  bool       // it was written so shortly before that its time may not tell a second change
-	warned bool       // its faults are in the log
+	known  *knownFile // nil: not read yet
+	looked time.Time  // time of the last comparison of the stamp
+	fresh  bool       // it was written so recently that its time may not show a second change
+	warned bool       // its faults were logged
 }
 
-// current returns the file as it was when somebody looked, no longer than age
-// ago.
+// current returns the file in a state that is not older than age.
 func (s *knownSlot) current(log *slog.Logger, age time.Duration) (*knownFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *knownSlot) current(log *slog.Logger, age time.Duration) (*knownFile, er
 	return s.refresh(log)
 }
 
-// refresh is current with s.mu held.
+// refresh is current for callers that hold s.mu.
 func (s *knownSlot) refresh(log *slog.Logger) (*knownFile, error) {
 	var stamp filestamp.Stamp
 	looked := time.Now()
@@ -149,18 +150,18 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// knownFile is a file, read. Records are only ever added to it, by record.
+// knownFile is the content of a file. Records are only added to it, by record.
 type knownFile struct {
 	path string
 
 	mu      sync.RWMutex
-	lines   int  // ended by a newline
-	torn    bool // the last line has none
+	lines   int  // lines that end with a newline
+	torn    bool // the last line has no newline
 	records []*record
 	plain   map[string][]int // records without patterns, by name
 	pattern []int            // records with * ? or !
-	hashed  []int            // whose name is not known yet
-	unhash  map[string][]int // which hashed records a name has, once it was asked for
+	hashed  []int            // records whose names are not known yet
+	unhash  map[string][]int // hashed records of each name that was looked up
 }
 
 type badLine struct {
@@ -168,8 +169,8 @@ type badLine struct {
 	err  error
 }
 
-// parseKnownHosts reads the text of a file. Lines that cannot be used are
-// left out, as OpenSSH leaves them out.
+// parseKnownHosts parses the content of a file. As in OpenSSH, lines that
+// cannot be used are left out.
 func parseKnownHosts(path, text string) (*knownFile, []badLine) {
 	f := &knownFile{path: path, plain: make(map[string][]int), unhash: make(map[string][]int)}
 	var bad []badLine
@@ -190,8 +191,8 @@ func parseKnownHosts(path, text string) (*knownFile, []badLine) {
 	return f, bad
 }
 
-// parseKnownHost reads one line: [marker] names type key [comment]. It
-// returns nil for a line that is blank or a comment.
+// parseKnownHost parses one line: [marker] names type key [comment]. It returns
+// nil for a blank line or a comment.
 func parseKnownHost(l string) (*record, error) {
 	word := func() (w string) {
 		l = strings.TrimLeft(l, " \t")
@@ -237,7 +238,7 @@ func parseKnownHost(l string) (*record, error) {
 	return r, nil
 }
 
-// parseHashedName reads |1|salt|hash.
+// parseHashedName parses |1|salt|hash.
 func parseHashedName(s string) (*hashedName, error) {
 	parts := strings.Split(s, "|")
 	if len(parts) != 4 || parts[1] != "1" {
@@ -253,7 +254,7 @@ func parseHashedName(s string) (*hashedName, error) {
 	return h, nil
 }
 
-// blobType returns the type that a marshalled key names itself.
+// blobType returns the type that a marshalled key contains.
 func blobType(blob []byte) (string, bool) {
 	if len(blob) < 4 {
 		return "", false
@@ -265,7 +266,7 @@ func blobType(blob []byte) (string, bool) {
 	return string(blob[4 : 4+n]), true
 }
 
-// add indexes a record. It does not lock.
+// add indexes a record. The caller must hold the lock.
 func (f *knownFile) add(r *record) {
 	i := len(f.records)
 	f.records = append(f.records, r)
@@ -313,14 +314,14 @@ func (f *knownFile) find(name string) []*record {
 	return list
 }
 
-// settle remembers which hashed records a name has, as found among the first
-// n records. They can be of no other name, so nobody looks at them again:
-// going through all hosts of a file takes half the time.
+// settle stores the hashed records of a name, as found among the first n
+// records. These records cannot belong to other names, so they are not compared
+// again. That halves the time for all hosts of a file.
 func (f *knownFile) settle(name string, unhashed []int, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.records) != n {
-		return // a line has come meanwhile: the next one looks again
+		return // a line was added meanwhile: the next lookup searches again
 	}
 	f.unhash[name] = unhashed
 	if len(unhashed) > 0 {
@@ -328,7 +329,7 @@ func (f *knownFile) settle(name string, unhashed []int, n int) {
 	}
 }
 
-// append adds a record that was just written to the file, for a name.
+// append adds a record for a name after it was written to the file.
 func (f *knownFile) append(r *record, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package knownhosts judges the host keys of SSH servers by known_hosts files and
-// lists of revoked keys.
+// Package knownhosts checks the host keys of SSH servers against known_hosts
+// files and lists of revoked keys.
 //
-// Files caches known_hosts files; a Set is the records of the files that count
-// for one host. Set.Check handles plain and hashed names, patterns, ports,
+// Files caches known_hosts files. A Set holds the records of the files for one
+// host. Set.Check handles plain and hashed names, patterns, ports,
 // @cert-authority and @revoked, and records new keys if its Rule requires it.
-// RevokedFiles does the same for the files that RevokedHostKeys names: plain
-// lists and key revocation lists (KRL). Files are read again when they have
-// changed; the package owns no goroutines and no open files.
+// RevokedFiles does the same for the files of RevokedHostKeys: plain lists and
+// key revocation lists (KRL). Files are read again after they have changed. The
+// package owns no goroutines and no open files.
 //
 // Specifications: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; OpenSSH's
 // PROTOCOL.certkeys and PROTOCOL.krl.
@@ -28,11 +28,11 @@ import (
 	"bolt/transport/ssh/pattern"
 )
 
-// The checking of known_hosts is our own because the libraries at hand give
-// a whole file up for one bad line, parse every key of it for every reading,
-// hold a name against each hashed line in turn for each question, and treat
-// @revoked, ports and patterns otherwise than OpenSSH does
-// (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; hostfile.c; sshconnect.c).
+// The check of known_hosts is our own. The available libraries reject a whole
+// file because of one bad line, parse every key at every reading, and compare
+// each name with each hashed line again. They also handle @revoked, ports and
+// patterns differently from OpenSSH (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT;
+// hostfile.c; sshconnect.c).
 
 // A Policy defines how Check handles a key that is not in the files.
 type Policy uint8
@@ -42,19 +42,19 @@ const (
 	AcceptNew               // record it, but refuse changed ones
 )
 
-// A Rule is how one connection wants its key checked.
+// A Rule defines how the host key of one connection is checked.
 type Rule struct {
 	Policy  Policy
-	WriteTo string // the file for accept-new, ~ expanded; "": there is none, so nothing new is accepted
-	Hash    bool   // record the name hashed
+	WriteTo string // file for accept-new, with ~ expanded; "": none, so new keys are not accepted
+	Hash    bool   // record the hashed name
 
-	// Signatures are the algorithms of signatures that may be on a certificate
-	// (ssh_config(5), CASignatureAlgorithms); nil for those held secure.
+	// Signatures are the signature algorithms that are allowed in a certificate
+	// (ssh_config(5), CASignatureAlgorithms); nil for the secure ones.
 	Signatures []string
 }
 
-// Files caches known_hosts files, read and indexed. It is safe for
-// concurrent use and owns nothing that must be closed.
+// Files caches known_hosts files with their indexes. It is safe for concurrent
+// use and need not be closed.
 type Files struct {
 	log *slog.Logger
 
@@ -62,12 +62,12 @@ type Files struct {
 	slots map[string]*knownSlot // by path
 }
 
-// maxKnownSlots bounds the cache. One user has few files, but their names may
-// have the machine's in them (ssh_config(5), TOKENS).
+// maxKnownSlots limits the cache. One user has few files, but their names may
+// contain the machine's name (ssh_config(5), TOKENS).
 const maxKnownSlots = 1024
 
-// NewFiles returns an empty cache. What is not used of a file is reported to log;
-// nil discards.
+// NewFiles returns an empty cache. Unused lines of files are reported to log;
+// nil discards the reports.
 func NewFiles(log *slog.Logger) *Files {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -76,11 +76,11 @@ func NewFiles(log *slog.Logger) *Files {
 }
 
 // Load returns the records of files. A file is read again when its size, its
-// time or its place on disk has changed. Files that are missing or may not be
-// read hold no records; the latter are reported to the log. The error is for
-// a file that is there and yet cannot be read: what it revokes is not known.
+// time or its place on disk has changed. Missing files and files without read
+// permission have no records; the latter are logged. Load returns an error for
+// a file that exists but cannot be read: its revoked keys are not known.
 //
-// A look at a file that is no older than age will do.
+// A state of a file that is not older than age is used without another look.
 func (k *Files) Load(files []string, age time.Duration) (*Set, error) {
 	f := &Set{keys: k}
 	for i, path := range files {
@@ -110,13 +110,13 @@ func (k *Files) slot(path string) *knownSlot {
 	return s
 }
 
-// A Set is a set of known_hosts files, in the order of the search.
+// A Set is a list of known_hosts files, in the order of the search.
 type Set struct {
 	keys  *Files
 	files []*knownFile
 }
 
-// Same reports whether two sets are of the same files in the same state.
+// Same reports whether two sets have the same files in the same state.
 func (f *Set) Same(g *Set) bool {
 	return f == g || f != nil && g != nil && slices.Equal(f.files, g.files)
 }
@@ -132,7 +132,7 @@ func (f *Set) find(name string) []found {
 	return all
 }
 
-// found is a record, and where it stands.
+// found is a record and its position.
 type found struct {
 	*record
 	path string
@@ -140,10 +140,10 @@ type found struct {
 
 func (r found) String() string { return fmt.Sprintf("%s:%d", r.path, r.line) }
 
-// recordNames returns the names under which a host is on record: for a port
-// that is not 22 "[host]:port", and as second, which counts for acceptance
-// only, "host" (sshconnect.c, check_host_key). For certificates the name has
-// no port.
+// recordNames returns the names under which known_hosts lists a host. For a
+// port other than 22, the name is "[host]:port", and bare is "host", which is
+// used only to accept a key (sshconnect.c, check_host_key). The name for
+// certificates has no port.
 func recordNames(hostport string) (name, bare, principal string) {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
@@ -158,8 +158,8 @@ func recordNames(hostport string) (name, bare, principal string) {
 	return "[" + host + "]:" + port, host, host
 }
 
-// preference is the order of host key algorithms that OpenSSH has by
-// default (ssh_config(5), HostKeyAlgorithms), each with its key type.
+// preference returns OpenSSH's default order of host key algorithms
+// (ssh_config(5), HostKeyAlgorithms), each with its key type.
 func preference() []struct{ algorithm, keyType string } {
 	return []struct{ algorithm, keyType string }{
 		{ssh.CertAlgoED25519v01, ssh.KeyAlgoED25519},
@@ -177,12 +177,12 @@ func preference() []struct{ algorithm, keyType string } {
 	}
 }
 
-// Algorithms returns the host key algorithms to ask a server for, so that of
-// its keys it shows one that is on record: those first, then all others of
-// the usual ones, and ssh-rsa (SHA-1) at the very end if an RSA key is on
-// record. A @cert-authority line prefers all certificates. It returns nil for
-// a host of which there is no record. hostport is net.JoinHostPort(host,
-// port), or the HostKeyAlias alone.
+// Algorithms returns the host key algorithms to offer, so that a server
+// presents one of its known keys. The algorithms of known keys are first, then
+// the other usual ones. ssh-rsa (SHA-1) is last, and only if an RSA key is
+// known. A @cert-authority line puts all certificates first. It returns nil for
+// an unknown host. hostport is net.JoinHostPort(host, port), or only the
+// HostKeyAlias.
 func (f *Set) Algorithms(hostport string) []string {
 	name, bare, _ := recordNames(hostport)
 	authority, types := recordedTypes(f.find(name))
@@ -220,14 +220,14 @@ func recordedTypes(records []found) (authority bool, types map[string]bool) {
 	return authority, types
 }
 
-// Check judges the key that a server has shown. host is the machine's name
-// for the error texts, hostport as for Algorithms; remote may be nil. The
-// error is a *transport.Error with the code HOST_KEY_ERROR: of
-// ClassHostKeyUnknown, or of ClassHostKeyChanged for another key on record
-// and for a revoked one.
+// Check checks the key that a server has presented. host is the machine's name
+// for error messages; hostport is the same as for Algorithms; remote may be
+// nil. The error is a *transport.Error with the code HOST_KEY_ERROR. Its class
+// is ClassHostKeyUnknown, or ClassHostKeyChanged for a revoked key or if
+// another key is known.
 //
-// As with OpenSSH's default (CheckHostIP no) the address is not looked up,
-// only the name.
+// As with OpenSSH's default (CheckHostIP no), only the name is looked up, not
+// the address.
 func (f *Set) Check(c Rule, host, hostport string, remote net.Addr, key ssh.PublicKey) error {
 	q := newQuestion(host, hostport, remote, key)
 	q.authority = c.Signatures
@@ -238,18 +238,18 @@ func (f *Set) Check(c Rule, host, hostport string, remote net.Addr, key ssh.Publ
 	return v.err(c, q, f)
 }
 
-// question is a key to be judged.
+// question is a key to check.
 type question struct {
 	host, hostport        string
 	remote                net.Addr
-	name, bare, principal string // as recordNames has them
+	name, bare, principal string // as returned by recordNames
 
 	key   ssh.PublicKey    // never a certificate
-	blob  []byte           // key, marshalled
+	blob  []byte           // marshalled key
 	cert  *ssh.Certificate // or nil
-	caKey []byte           // who signed it, marshalled
+	caKey []byte           // marshalled key of the CA
 
-	authority []string // as Rule.Signatures
+	authority []string // as in Rule.Signatures
 }
 
 func newQuestion(host, hostport string, remote net.Addr, key ssh.PublicKey) *question {
@@ -262,7 +262,7 @@ func newQuestion(host, hostport string, remote net.Addr, key ssh.PublicKey) *que
 	return q
 }
 
-// outcome is what the records say about a key.
+// outcome is the result of comparing a key with the records.
 type outcome uint8
 
 const (
@@ -274,12 +274,12 @@ const (
 
 type verdict struct {
 	outcome outcome
-	at      found  // the record that decided; none for keyUnknown
-	why     string // why a certificate did not count
+	at      found  // the decisive record; none for keyUnknown
+	why     string // why a certificate was not accepted
 }
 
-// judge holds a key against the records. A revoked key is refused whatever
-// else is on record, also if it is revoked for the name without the port.
+// judge compares a key with the records. A revoked key is refused whatever else
+// is recorded, also if it is revoked for the name without the port.
 func (f *Set) judge(q *question) verdict {
 	records := f.find(q.name)
 	var bare []found
@@ -302,8 +302,8 @@ func (f *Set) judge(q *question) verdict {
 	return v
 }
 
-// judgeRecords judges by the records of one name. A certificate that does not
-// count leaves the key in it to be judged as a plain one, as in OpenSSH.
+// judgeRecords compares a key with the records of one name. If a certificate is
+// not accepted, its key is compared as a plain key, as in OpenSSH.
 func judgeRecords(records []found, q *question) verdict {
 	v := verdict{outcome: keyUnknown}
 	authorities := false
@@ -328,18 +328,18 @@ func judgeRecords(records []found, q *question) verdict {
 	switch {
 	case v.why != "" || !authorities:
 	case q.cert != nil:
-		v.why = "its certificate is signed by " + describeKey(q.cert.SignatureKey) + ", which is not on record as an authority for it"
+		v.why = "its certificate is signed by " + describeKey(q.cert.SignatureKey) + ", which is not a CA for it in known_hosts"
 	default:
-		v.why = "there is a certificate authority on record for it, but it shows no certificate"
+		v.why = "known_hosts has a CA for it, but it presents no certificate"
 	}
 	return v
 }
 
-// certificateFault returns why a host certificate does not prove a name, or
-// "" if it does (PROTOCOL.certkeys; sshkey.c, sshkey_cert_check_host).
+// certificateFault returns the reason why a host certificate does not prove a
+// name, or "" if it does (PROTOCOL.certkeys; sshkey.c, sshkey_cert_check_host).
 func certificateFault(cert *ssh.Certificate, name string, authority []string) string {
 	if cert.CertType != ssh.HostCert {
-		return "its certificate is not one for hosts"
+		return "its certificate is not a host certificate"
 	}
 	if authority == nil {
 		authority = ssh.SupportedAlgorithms().PublicKeyAuths
@@ -357,10 +357,10 @@ func certificateFault(cert *ssh.Certificate, name string, authority []string) st
 	if i < 0 {
 		return fmt.Sprintf("its certificate is for %q", safetext.Messages(cert.ValidPrincipals))
 	}
-	// CheckCert adds critical options (none is known for hosts), the time
-	// and the signature.
+	// CheckCert also checks critical options (none is defined for hosts), the
+	// time and the signature.
 	if err := new(ssh.CertChecker).CheckCert(cert.ValidPrincipals[i], cert); err != nil {
-		return "its certificate is not good: " + safetext.Message(strings.TrimPrefix(err.Error(), "ssh: "))
+		return "its certificate is not valid: " + safetext.Message(strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	return ""
 }

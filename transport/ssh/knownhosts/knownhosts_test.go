@@ -31,7 +31,7 @@ func keygen(t testing.TB, dir string, args ...string) string {
 	return string(out)
 }
 
-// hostKeyPair is a key that ssh-keygen made.
+// hostKeyPair is a key created by ssh-keygen.
 type hostKeyPair struct {
 	path string
 	pub  ssh.PublicKey
@@ -57,7 +57,7 @@ func readHostKey(t testing.TB, path string) hostKeyPair {
 	return hostKeyPair{path, pub, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(pub)))}
 }
 
-// certify signs a key; args are those of ssh-keygen -s.
+// certify signs a key; args are arguments of ssh-keygen -s.
 func certify(t testing.TB, ca, key hostKeyPair, args ...string) ssh.PublicKey {
 	t.Helper()
 	keygen(t, filepath.Dir(key.path), slices.Concat([]string{"-q", "-s", ca.path, "-I", "id"}, args, []string{key.path + ".pub"})...)
@@ -72,7 +72,7 @@ func certify(t testing.TB, ca, key hostKeyPair, args ...string) ssh.PublicKey {
 	return pub
 }
 
-// hostKeySet are keys for the tables.
+// hostKeySet holds the keys for the tables.
 type hostKeySet struct {
 	dir              string
 	ed, ed2, ec, rsa hostKeyPair
@@ -97,7 +97,7 @@ func newHostKeySet(t testing.TB) *hostKeySet {
 	return s
 }
 
-// file writes a known_hosts file; ED, ED2, EC, RSA, CA, OTHERCA in the text
+// file writes a known_hosts file. ED, ED2, EC, RSA, CA and OTHERCA in the text
 // stand for the keys.
 func (s *hostKeySet) file(t testing.TB, text string) string {
 	t.Helper()
@@ -129,7 +129,7 @@ func TestHostKeyCheck(t *testing.T) {
 		name, text, hostport string
 		key                  ssh.PublicKey
 		want                 transport.Class
-		say                  string // in the error
+		say                  string // text in the error
 	}{
 		{"plain", "web1 ED\n", "web1:22", s.ed.pub, good, ""},
 		{"upper case", "WEB1 ED\n", "Web1:22", s.ed.pub, good, ""},
@@ -139,8 +139,8 @@ func TestHostKeyCheck(t *testing.T) {
 		{"IPv6 with port", "[2001:db8::1]:2222 ED\n", "[2001:db8::1]:2222", s.ed.pub, good, ""},
 		{"comment and spaces", "\t web1 \t ED some comment\r\n", "web1:22", s.ed.pub, good, ""},
 		{"no newline at the end", "web1 ED", "web1:22", s.ed.pub, good, ""},
-		{"missing", "web2 ED\n", "web1:22", s.ed.pub, unknown, "not on record"},
-		{"empty", "", "web1:22", s.ed.pub, unknown, "not on record"},
+		{"missing", "web2 ED\n", "web1:22", s.ed.pub, unknown, " is not in "},
+		{"empty", "", "web1:22", s.ed.pub, unknown, " is not in "},
 		{"only a comment", "#web1 ED\n", "web1:22", s.ed.pub, unknown, ""},
 		{"changed", "\nweb1 ED2\n", "web1:22", s.ed.pub, changed, ":2"},
 		{"changed type", "web1 EC\n", "web1:22", s.ed.pub, changed, ":1"},
@@ -164,7 +164,7 @@ func TestHostKeyCheck(t *testing.T) {
 		{"revoked, with a port", "[web1]:2222 ED\n@revoked web1 ED\n", "web1:2222", s.ed.pub, changed, ":2"},
 		{"revoked for others", "web1 ED\n@revoked web2 ED\n", "web1:22", s.ed.pub, good, ""},
 		{"another key is revoked", "web1 ED\n@revoked * ED2\n", "web1:22", s.ed.pub, good, ""},
-		{"a CA's own key is no host key", "@cert-authority web1 ED\n", "web1:22", s.ed.pub, unknown, "shows no certificate"},
+		{"a CA's own key is not a host key", "@cert-authority web1 ED\n", "web1:22", s.ed.pub, unknown, "presents no certificate"},
 		{"garbage around", "web1\nweb1 ssh-ed25519\nweb1 ssh-ed25519 !!!\n@what web1 ED2\nweb1 ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAI\n|1|x|y ED2\n|2|YWJj|YWJj ED2\n1024 35 1234 web1\nweb1 ED\n\x00\xff\n", "web1:22", s.ed.pub, good, ""},
 		{"same name twice in a line", "web1,web1 ED\n", "web1:22", s.ed.pub, good, ""},
 	}
@@ -173,7 +173,7 @@ func TestHostKeyCheck(t *testing.T) {
 			name := test.name
 			path := s.file(t, test.text)
 			if hashed {
-				// -H leaves patterns and marked lines as they are.
+				// -H does not change patterns and marked lines.
 				if strings.ContainsAny(test.text, "\x00") || test.text == "" {
 					continue
 				}
@@ -202,8 +202,8 @@ func TestHostKeyCheck(t *testing.T) {
 	}
 }
 
-// TestHostKeyNamesAgainstKeygen wants the same lines to fit a name as
-// "ssh-keygen -F" finds.
+// TestHostKeyNamesAgainstKeygen checks that the same lines match a name as with
+// "ssh-keygen -F".
 func TestHostKeyNamesAgainstKeygen(t *testing.T) {
 	s := newHostKeySet(t)
 	path := s.file(t, strings.Join([]string{
@@ -264,12 +264,12 @@ func TestHostKeyCertificates(t *testing.T) {
 		{"not yet valid", []string{"-h", "-n", "web1", "-V", span(time.Hour, 2*time.Hour)}, "@cert-authority * CA\n", "web1:22", unknown, "not yet valid"},
 		{"another name", []string{"-h", "-n", "db"}, "@cert-authority * CA\n", "web1:22", unknown, `its certificate is for "db"`},
 		{"no name", []string{"-h"}, "@cert-authority * CA\n", "web1:22", unknown, "names no hosts"},
-		{"user certificate", []string{"-n", "web1"}, "@cert-authority * CA\n", "web1:22", unknown, "not one for hosts"},
+		{"user certificate", []string{"-n", "web1"}, "@cert-authority * CA\n", "web1:22", unknown, "not a host certificate"},
 		{"critical option", []string{"-h", "-n", "web1", "-O", "critical:x=y"}, "@cert-authority * CA\n", "web1:22", unknown, "critical"},
 		{"another authority", []string{"-h", "-n", "web1"}, "@cert-authority * OTHERCA\n", "web1:22", unknown, "signed by"},
 		{"authority for others", []string{"-h", "-n", "web1"}, "@cert-authority db CA\n", "web1:22", unknown, ""},
 		{"authority not marked", []string{"-h", "-n", "web1"}, "web1 CA\n", "web1:22", changed, ""},
-		{"revoked authority", []string{"-h", "-n", "web1"}, "@cert-authority * CA\n@revoked * CA\n", "web1:22", changed, "authority of its certificate"},
+		{"revoked authority", []string{"-h", "-n", "web1"}, "@cert-authority * CA\n@revoked * CA\n", "web1:22", changed, "CA of its certificate"},
 		{"revoked key", []string{"-h", "-n", "web1"}, "@cert-authority * CA\n@revoked * EC\n", "web1:22", changed, "revoked"},
 		{"not good, but the key is on record", []string{"-h", "-n", "db"}, "@cert-authority * CA\nweb1 EC\n", "web1:22", good, ""},
 		{"no authority, but the key is on record", []string{"-h", "-n", "web1"}, "web1 EC\n", "web1:22", good, ""},
@@ -317,8 +317,8 @@ func TestHostKeyAlgorithms(t *testing.T) {
 	s := newHostKeySet(t)
 	tests := []struct {
 		name, text, hostport string
-		first                []string // what comes first, without certificates
-		certs                bool     // all certificates come before plain keys of other types
+		first                []string // first algorithms, without certificates
+		certs                bool     // all certificates are before plain keys of other types
 		last                 string
 	}{
 		{"unknown", "web2 ED\n", "web1:22", nil, false, ""},
@@ -411,7 +411,7 @@ func TestHostKeyErrorTexts(t *testing.T) {
 	t.Run("changed by a pattern", func(t *testing.T) {
 		path := s.file(t, "web* ED2\n")
 		err := s.load(t, path).Check(Rule{}, "web1", "web1:22", nil, s.ed.pub)
-		if err == nil || strings.Contains(err.Error(), "ssh-keygen -R") || !strings.Contains(err.Error(), "correct the record at "+path+":1") {
+		if err == nil || strings.Contains(err.Error(), "ssh-keygen -R") || !strings.Contains(err.Error(), "correct the line at "+path+":1") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -466,7 +466,7 @@ func TestHostKeyFileIsReadAgain(t *testing.T) {
 	if g := s.load(t, path); f.files[0] != g.files[0] {
 		t.Error("an unchanged file was read twice")
 	}
-	// The same size, at once, in place.
+	// The same size, immediately, in place.
 	for _, key := range []hostKeyPair{s.ed2, s.ed, s.ed2} {
 		if err := os.WriteFile(path, []byte("web1 "+key.text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -475,7 +475,7 @@ func TestHostKeyFileIsReadAgain(t *testing.T) {
 			t.Fatalf("the new text does not count: %v", err)
 		}
 	}
-	// And with the same time: one that is not over tells nothing.
+	// The same time: a time in the future does not show changes.
 	soon := time.Now().Add(time.Hour)
 	for _, key := range []hostKeyPair{s.ed, s.ed2, s.ed} {
 		if err := os.WriteFile(path, []byte("web1 "+key.text+"\n"), 0o600); err != nil {
@@ -520,7 +520,7 @@ func FuzzKnownHosts(f *testing.F) {
 	})
 }
 
-// manyKnownHosts is a file with n lines.
+// manyKnownHosts writes a file with n lines.
 func manyKnownHosts(b *testing.B, n int, hash bool) (path string, key hostKeyPair) {
 	b.Helper()
 	dir := b.TempDir()
@@ -542,8 +542,8 @@ func manyKnownHosts(b *testing.B, n int, hash bool) (path string, key hostKeyPai
 	return path, key
 }
 
-// BenchmarkHostKeys is for 10,000 lines: reading them, and what one new
-// connection costs (algorithms and check).
+// BenchmarkHostKeys10000 measures 10,000 lines: the time to read them, and the
+// cost of one new connection (algorithms and check).
 func BenchmarkHostKeys10000(b *testing.B) {
 	for _, hash := range []bool{false, true} {
 		kind := "plain"
@@ -579,7 +579,7 @@ func BenchmarkHostKeys10000(b *testing.B) {
 	}
 }
 
-// What is kept of files has bounds.
+// TestCachesAreBounded checks the limits of the caches.
 func TestCachesAreBounded(t *testing.T) {
 	known, revoked := NewFiles(nil), NewRevokedFiles()
 	dir := t.TempDir()

@@ -14,14 +14,15 @@ import (
 	"bolt/internal/safetext"
 )
 
-// Key revocation lists, as "ssh-keygen -k" makes them (OpenSSH's PROTOCOL.krl).
+// Key revocation lists in the format of "ssh-keygen -k" (OpenSSH's
+// PROTOCOL.krl).
 
 const (
 	krlMagic   = "SSHKRL\n\x00"
 	krlVersion = 1
 )
 
-// The sections of a list, and those of its certificate sections.
+// The sections of a list, and the sections about certificates.
 const (
 	krlCertificates = 1
 	krlKeys         = 2
@@ -37,9 +38,9 @@ const (
 	maxKRLBitmapLength = 1 << 20 // bytes; ssh-keygen's own are far shorter
 )
 
-// revokedCertificates are those of one authority.
+// revokedCertificates are the revoked certificates of one CA.
 type revokedCertificates struct {
-	authority string // its key, marshalled; "" for any
+	authority string // its marshalled key; "" for any CA
 	ranges    []serialRange
 	bitmaps   []serialBitmap
 	ids       map[string]bool
@@ -53,8 +54,8 @@ type serialBitmap struct {
 	bits   *big.Int
 }
 
-// hold reports whether a certificate is among them. A serial number of zero
-// stands for none and cannot be revoked.
+// hold reports whether a certificate is revoked. A serial number of zero means
+// that there is none, so it cannot be revoked.
 func (c *revokedCertificates) hold(cert *ssh.Certificate) bool {
 	if c.authority != "" && c.authority != string(cert.SignatureKey.Marshal()) {
 		return false
@@ -94,7 +95,7 @@ func (r *Revocations) hashed(blob string) bool {
 	return false
 }
 
-// parseKRL reads a list. What it does not know is an error, for it may revoke
+// parseKRL parses a list. Unknown content is an error, because it may revoke
 // something.
 func (r *Revocations) parseKRL(text []byte) error {
 	in := krlReader{rest: text[len(krlMagic):]}
@@ -137,7 +138,7 @@ func (r *Revocations) parseKRL(text []byte) error {
 	return in.err
 }
 
-// parseCertificates reads a section about the certificates of an authority.
+// parseCertificates parses a section about the certificates of a CA.
 func parseCertificates(in *krlReader) (revokedCertificates, error) {
 	c := revokedCertificates{authority: string(in.string()), ids: make(map[string]bool)}
 	in.string() // reserved
@@ -175,10 +176,10 @@ func parseCertificates(in *krlReader) (revokedCertificates, error) {
 	return c, in.err
 }
 
-// errKRLCut says that a list or a section ends too early.
-var errKRLCut = errors.New("it is cut")
+// errKRLCut is the error for a truncated list or section.
+var errKRLCut = errors.New("it is truncated")
 
-// krlReader takes values from the front of a text; err stays set.
+// krlReader takes values from the front of the data. err is never reset.
 type krlReader struct {
 	rest []byte
 	err  error
@@ -219,7 +220,8 @@ func (r *krlReader) uint64() uint64 {
 
 func (r *krlReader) string() []byte { return r.take(uint64(r.uint32())) }
 
-// all reads strings into a set; size, if not 0, is what each must have.
+// all reads strings into a set. If size is not 0, each string must have that
+// size.
 func (r *krlReader) all(into map[string]bool, size int) {
 	for r.more() {
 		s := r.string()
@@ -232,8 +234,8 @@ func (r *krlReader) all(into map[string]bool, size int) {
 	}
 }
 
-// extension passes over an extension, unless the list says that whoever does
-// not know it must not use the list.
+// extension skips an extension. It fails if the list requires that readers know
+// the extension.
 func (r *krlReader) extension() {
 	name, critical := r.string(), r.byte()
 	r.string()

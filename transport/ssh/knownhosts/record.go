@@ -19,26 +19,25 @@ import (
 )
 
 const (
-	// lockPatience bounds the wait for another process that holds the file;
-	// an append takes well under a millisecond.
+	// lockPatience limits the wait for another process that has locked the
+	// file; an append takes well under a millisecond.
 	lockPatience = 5 * time.Second
 	lockPause    = 5 * time.Millisecond
 )
 
-// recordable reports whether a name can stand in known_hosts without meaning
-// something else there.
+// recordable reports whether a name has no special meaning in known_hosts.
 func recordable(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r == 0x7f || strings.ContainsRune(`@?*#[]|'"\,!`, r)
 	})
 }
 
-// record appends the key of an unknown host to c.writeTo and returns how it is
-// to be judged then. Another goroutine or process may have been first: the
-// file is read again under its lock, and what it says counts.
+// record appends the key of an unknown host to c.WriteTo and returns the
+// verdict after that. Another goroutine or process may have recorded a key
+// first. So the file is read again under its lock, and its content decides.
 //
-// A file that cannot be written does not end the connection, as in OpenSSH;
-// it is reported to the log.
+// If the file cannot be written, the connection does not end, as in OpenSSH.
+// The error is logged.
 func (f *Set) record(c Rule, q *question) verdict {
 	log := f.keys.log
 	accepted := verdict{outcome: keyOK}
@@ -54,7 +53,7 @@ func (f *Set) record(c Rule, q *question) verdict {
 	if err != nil {
 		return failed(err)
 	}
-	defer file.Close() // and with it the lock
+	defer file.Close() // this also releases the lock
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return accepted // /dev/null is the usual way to record nothing
 	}
@@ -84,8 +83,8 @@ func (f *Set) record(c Rule, q *question) verdict {
 		return failed(err)
 	}
 	if info, err := file.Stat(); err == nil {
-		// The cache stays right without a new reading: with many new hosts
-		// that would take quadratic time.
+		// The cache stays correct without reading the file again; that would
+		// take quadratic time for many new hosts.
 		known.append(r, q.name)
 		slot.stamp = filestamp.Of(info)
 	}
@@ -94,7 +93,7 @@ func (f *Set) record(c Rule, q *question) verdict {
 	return accepted
 }
 
-// with returns the set with one file in its newest state.
+// with returns the set with the newest state of one file.
 func (f *Set) with(known *knownFile) *Set {
 	files := slices.Clone(f.files)
 	if i := slices.IndexFunc(files, func(k *knownFile) bool { return k.path == known.path }); i >= 0 {
@@ -105,8 +104,8 @@ func (f *Set) with(known *knownFile) *Set {
 	return &Set{keys: f.keys, files: files}
 }
 
-// openLocked opens a file for appending, made with its directory if missing,
-// under an exclusive flock(2).
+// openLocked opens a file for appending, with an exclusive flock(2). It creates
+// the file and its directory if they are missing.
 func openLocked(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -122,7 +121,7 @@ func openLocked(path string) (*os.File, error) {
 		}
 		file.Close()
 		if err == nil {
-			err = unix.EWOULDBLOCK // replaced just now
+			err = unix.EWOULDBLOCK // the file was replaced just now
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(end) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -130,15 +129,15 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// stillAt reports whether path is the open file: ssh-keygen -R puts a new
-// file in the place of the old.
+// stillAt reports whether path is still the open file: ssh-keygen -R replaces
+// the file.
 func stillAt(path string, file *os.File) bool {
 	have, err1 := file.Stat()
 	want, err2 := os.Stat(path)
 	return err1 == nil && err2 == nil && os.SameFile(have, want)
 }
 
-// hashName returns a name as HashKnownHosts stores it, and the same parsed.
+// hashName returns a name in the format of HashKnownHosts, and its parsed form.
 func hashName(name string) (string, *hashedName) {
 	salt := make([]byte, sha1.Size)
 	rand.Read(salt) // never fails

@@ -43,10 +43,10 @@ func TestHostKeyAcceptNew(t *testing.T) {
 				}
 			}
 			text, _ := os.ReadFile(path)
-			if hash == strings.Contains(string(text), "[web1]") { // brackets, which no hash has
+			if hash == strings.Contains(string(text), "[web1]") { // hashes contain no brackets
 				t.Errorf("names: %s", text)
 			}
-			// A cache that has not written it sees the same lines.
+			// A cache that has not written the record must see the same lines.
 			for _, known := range []*Files{s.known, NewFiles(nil)} {
 				f, err := known.Load([]string{path}, 0)
 				if err != nil {
@@ -169,7 +169,7 @@ func TestHostKeyAcceptNew(t *testing.T) {
 	}
 	t.Run("many at once", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "known_hosts")
-		caches := []*Files{NewFiles(nil), NewFiles(nil)} // as two processes would
+		caches := []*Files{NewFiles(nil), NewFiles(nil)} // like two processes
 		var wg sync.WaitGroup
 		for i := range 60 {
 			wg.Go(func() {
@@ -196,8 +196,8 @@ func TestHostKeyAcceptNew(t *testing.T) {
 	})
 }
 
-// TestHostKeyAcceptNewDoesNotReread wants the cache to stay right by itself
-// while we are the only writer.
+// TestHostKeyAcceptNewDoesNotReread checks that the cache stays correct without
+// reading the file again while this process is the only writer.
 func TestHostKeyAcceptNewDoesNotReread(t *testing.T) {
 	s := newHostKeySet(t)
 	path := s.file(t, "web0 ED\n")
@@ -214,7 +214,7 @@ func TestHostKeyAcceptNewDoesNotReread(t *testing.T) {
 	}
 }
 
-// BenchmarkHostKeysAcceptNew records one new host after the other.
+// BenchmarkHostKeysAcceptNew records new hosts one after the other.
 func BenchmarkHostKeysAcceptNew(b *testing.B) {
 	path, key := manyKnownHosts(b, 10_000, false)
 	known := NewFiles(nil)

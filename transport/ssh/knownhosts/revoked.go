@@ -19,30 +19,31 @@ import (
 	"bolt/transport"
 )
 
-// RevokedFiles caches the files that RevokedHostKeys names (ssh_config(5)). It
-// is safe for concurrent use.
+// RevokedFiles caches the files of RevokedHostKeys (ssh_config(5)). It is safe
+// for concurrent use.
 type RevokedFiles struct {
 	mu    sync.Mutex // also held while a file is read
 	files map[string]revokedFile
 }
 
-// maxRevokedFiles bounds the cache: one user has few such files.
+// maxRevokedFiles limits the cache: one user has few such files.
 const maxRevokedFiles = 64
 
-// A revokedFile is one as it was read.
+// A revokedFile is the parsed content of a file.
 type revokedFile struct {
 	list   *Revocations
 	stamp  filestamp.Stamp
-	looked time.Time // when the stamp was compared last
-	fresh  bool      // written so shortly before that its time may not tell a second change
+	looked time.Time // time of the last comparison of the stamp
+	fresh  bool      // written so recently that its time may not show a second change
 }
 
 // NewRevokedFiles returns an empty cache.
 func NewRevokedFiles() *RevokedFiles { return &RevokedFiles{files: make(map[string]revokedFile)} }
 
-// Check refuses a key that a file revokes, and every key if the file cannot be
-// read; "" is no file. host names the machine in the error. A look at the file
-// that is no older than age will do. It returns the list that was asked.
+// Check refuses a key that a file revokes. If the file cannot be read, it
+// refuses every key. A path of "" means no file. host names the machine in the
+// error. A state of the file that is not older than age is used without another
+// look. Check returns the list that it used.
 func (r *RevokedFiles) Check(path, host string, key ssh.PublicKey, age time.Duration) (*Revocations, error) {
 	if path == "" {
 		return nil, nil
@@ -51,7 +52,7 @@ func (r *RevokedFiles) Check(path, host string, key ssh.PublicKey, age time.Dura
 	if err != nil {
 		return nil, &transport.Error{Class: transport.ClassHostKeyUnknown, Code: refusedCode, Err: err,
 			Msg:  fmt.Sprintf("Host key verification failed for %s: RevokedHostKeys in ssh_config: %v", host, err),
-			Hint: "Without that file nobody knows which keys are revoked: correct it, or take the setting out."}
+			Hint: "Without that file, the revoked keys are unknown: correct the file, or remove the setting."}
 	}
 	at, revoked := list.revoke(key)
 	if !revoked {
@@ -59,11 +60,11 @@ func (r *RevokedFiles) Check(path, host string, key ssh.PublicKey, age time.Dura
 	}
 	return nil, &transport.Error{Class: transport.ClassHostKeyChanged, Code: refusedCode,
 		Msg:  fmt.Sprintf("Host key verification failed for %s: its %s is revoked %s", host, describeKey(Plain(key)), at),
-		Hint: "A revoked key may be in foreign hands: give the machine a new one and record that. Nothing was sent to it."}
+		Hint: "Other people may have the revoked key: create a new key on the machine and record it. Nothing was sent to the machine."}
 }
 
-// Load returns the list in a file, read again when the file has changed; nil
-// for no file.
+// Load returns the list in a file, or nil if path is "". It reads the file
+// again after it has changed.
 func (r *RevokedFiles) Load(path string, age time.Duration) (*Revocations, error) {
 	if path == "" {
 		return nil, nil
@@ -96,11 +97,11 @@ func (r *RevokedFiles) Load(path string, age time.Duration) (*Revocations, error
 	return list, nil
 }
 
-// Revocations is the contents of a revocation file.
+// Revocations is the content of a revocation file.
 type Revocations struct {
 	path         string
-	lines        map[string]int  // plain keys of a list as text, with their lines
-	keys         map[string]bool // of a KRL
+	lines        map[string]int  // plain keys of a text list, with their line numbers
+	keys         map[string]bool // keys of a KRL
 	sha1, sha256 map[string]bool // hashes of plain keys
 	certificates []revokedCertificates
 }
@@ -122,9 +123,9 @@ func readRevocations(path string) (*Revocations, error) {
 	return parseRevocations(path, text)
 }
 
-// parseRevocations reads a KRL, or else public keys, one a line. A line that
-// is no key is an error, as in OpenSSH (authfile.c, sshkey_in_file): a key that
-// was meant to be revoked would not be.
+// parseRevocations parses a KRL, or public keys with one key per line. As in
+// OpenSSH (authfile.c, sshkey_in_file), an invalid line is an error: otherwise
+// a key that should be revoked would be accepted.
 func parseRevocations(path string, text []byte) (*Revocations, error) {
 	r := &Revocations{path: path}
 	if bytes.HasPrefix(text, []byte(krlMagic)) {
@@ -150,8 +151,8 @@ func parseRevocations(path string, text []byte) (*Revocations, error) {
 	return r, nil
 }
 
-// revokedKey reads "type key [comment]". Of a certificate it is the key that
-// is revoked.
+// revokedKey parses "type key [comment]". For a certificate, it returns the
+// certificate's key.
 func revokedKey(words []string) ([]byte, error) {
 	if len(words) < 2 {
 		return nil, errors.New("it is not a public key")
@@ -169,11 +170,11 @@ func revokedKey(words []string) ([]byte, error) {
 	if slices.Contains(known, inside) || strings.Contains(inside, "-cert-") {
 		return nil, fmt.Errorf("the key is broken: %s", strings.TrimPrefix(err.Error(), "ssh: "))
 	}
-	return blob, nil // of a type that no server can show us
+	return blob, nil // of a type that no server can present
 }
 
-// revoke reports whether a key or a certificate is revoked, itself or by its
-// authority, and where: "at file:line", "by file".
+// revoke reports whether a key or certificate is revoked, itself or by its CA,
+// and the position: "at file:line", "by file".
 func (r *Revocations) revoke(key ssh.PublicKey) (at string, revoked bool) {
 	cert, isCert := key.(*ssh.Certificate)
 	for _, k := range []ssh.PublicKey{Plain(key), authorityOf(key)} {
@@ -194,7 +195,7 @@ func (r *Revocations) revoke(key ssh.PublicKey) (at string, revoked bool) {
 	return "", false
 }
 
-// Plain is the key that a certificate is for, or the key itself.
+// Plain returns the key of a certificate, or the key itself.
 func Plain(k ssh.PublicKey) ssh.PublicKey {
 	if cert, ok := k.(*ssh.Certificate); ok {
 		return cert.Key
@@ -202,7 +203,8 @@ func Plain(k ssh.PublicKey) ssh.PublicKey {
 	return k
 }
 
-// authorityOf is the key that has signed a certificate, nil for other keys.
+// authorityOf returns the key that has signed a certificate, nil for other
+// keys.
 func authorityOf(key ssh.PublicKey) ssh.PublicKey {
 	if cert, ok := key.(*ssh.Certificate); ok {
 		return cert.SignatureKey

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// krl makes a key revocation list in dir; "CA FILE" stands for the options
-// that ssh-keygen needs to revoke certificates of an authority.
+// krl creates a key revocation list in dir. "CA FILE" stands for the options
+// that ssh-keygen needs to revoke certificates of a CA.
 func krl(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "krl")
@@ -19,7 +19,8 @@ func krl(t testing.TB, dir string, args ...string) string {
 	return path
 }
 
-// Lists and keys of all kinds are judged as ssh-keygen -Q does.
+// TestRevocationLists checks that lists and keys of all types are judged as by
+// ssh-keygen -Q.
 func TestRevocationLists(t *testing.T) {
 	t.Parallel()
 	s := newHostKeySet(t)
@@ -71,7 +72,7 @@ func TestRevocationLists(t *testing.T) {
 			}
 			for name, k := range keys {
 				_, got := list.revoke(k)
-				// Its exit status is 0 if no key of the file is revoked.
+				// The exit status is 0 if no key of the file is revoked.
 				out, err := exec.Command("ssh-keygen", "-Q", "-f", path, files[name]).CombinedOutput()
 				want := strings.Contains(string(out), "REVOKED")
 				if want != (err != nil) {
@@ -83,7 +84,7 @@ func TestRevocationLists(t *testing.T) {
 			}
 		})
 	}
-	// A list as text holds plain keys and authorities.
+	// A text list holds plain keys and CA keys.
 	t.Run("text", func(t *testing.T) {
 		list, err := readRevocations(writeFile(t, s.ca.text+"\n"+string(ssh.MarshalAuthorizedKey(certs["other's cert 5"]))))
 		if err != nil {
@@ -142,7 +143,7 @@ func FuzzRevocations(f *testing.F) {
 	})
 }
 
-// writeFile writes a file of the test's own.
+// writeFile writes a file of the test.
 func writeFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

@@ -150,7 +150,7 @@ func TestArchiveBySFTP(t *testing.T) {
 	if err := errors.Join(os.Remove(src+"/link"), os.Symlink("..", src+"/sub/up")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.archiveBySFTP(t.Context(), src, io.Discard); transport.ClassOf(err) != transport.ClassFile || !strings.Contains(err.Error(), "form a circle") {
+	if err := c.archiveBySFTP(t.Context(), src, io.Discard); transport.ClassOf(err) != transport.ClassFile || !strings.Contains(err.Error(), "form a cycle") {
 		t.Errorf("circle: got %v", err)
 	}
 }

@@ -4,7 +4,8 @@ package pattern
 
 import "strings"
 
-// MatchAny is the rule of Host lines: some pattern fits, and no negated one does.
+// MatchAny is the rule of Host lines: at least one pattern matches, and no
+// negated pattern matches.
 func MatchAny(patterns []string, s string) bool {
 	found := false
 	for _, p := range patterns {
@@ -25,7 +26,7 @@ func MatchList(list, s string) bool { return MatchAny(strings.Split(list, ","), 
 // Match matches s with * and ?, in time O(len(pattern)·len(s)).
 func Match(pattern, s string) bool {
 	p, i := 0, 0
-	star, mark := -1, 0 // the last * seen, and where its match ends so far
+	star, mark := -1, 0 // the last * so far, and the end of its current match
 	for i < len(s) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
@@ -47,8 +48,8 @@ func Match(pattern, s string) bool {
 	return p == len(pattern)
 }
 
-// Lower folds A-Z only: host names beyond that are left alone, as
-// OpenSSH leaves them.
+// Lower converts only A-Z to lower case. As in OpenSSH, other characters are
+// not changed.
 func Lower(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {

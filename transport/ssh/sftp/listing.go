@@ -13,17 +13,17 @@ import (
 // Package sftp returns a complete directory listing, and requests more names until the
 // server ends the listing. So the limits apply to the data that it reads.
 
-// Limits bound the listings that copies by SFTP hold in memory. A listing
-// is held until its files have been copied, and so are those of the directories
-// that it is in.
+// Limits limit the memory of the listings that copies by SFTP hold. A listing
+// is held until its files have been copied, and so are the listings of its
+// parent directories.
 type Limits struct {
 	PerCopy int64         // bytes of memory
-	Always  int64         // bytes of perCopy that each copy can always hold
-	InAll   int64         // bytes that all copies may hold beyond always
+	Always  int64         // bytes of PerCopy that each copy can always hold
+	InAll   int64         // bytes that all copies together can hold beyond Always
 	Time    time.Duration // for one listing
 }
 
-// DefaultLimits are those of docs/transports.md.
+// DefaultLimits returns the limits in docs/transports.md.
 func DefaultLimits() Limits {
 	return Limits{
 		PerCopy: 64 << 20, // 250,000 files with short names
@@ -34,8 +34,9 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// listedFile is the memory of a listed file beside its name, and
-	// listedAttribute of an extended attribute beside its text.
+	// listedFile is the memory of a listed file in addition to its name.
+	// listedAttribute is the memory of an extended attribute in addition to its
+	// text.
 	listedFile      = 256
 	listedAttribute = 64
 
@@ -43,7 +44,7 @@ const (
 	// UTF-16 units on Windows, which are 765 bytes at most).
 	maxListedName = 1 << 10
 
-	// maxPacket is package sftp's limit of a packet.
+	// maxPacket is the maximum packet size of package sftp.
 	maxPacket = 256 << 10
 
 	packetName = 104 // SSH_FXP_NAME
@@ -57,7 +58,7 @@ type Budget struct {
 	used int64
 }
 
-// InUse returns how much memory of the budget is taken.
+// InUse returns the memory of the budget that is in use.
 func (b *Budget) InUse() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +94,7 @@ type listings struct {
 	end    func() // ends the session
 	budget *Budget
 
-	packet []byte // the rest of a packet that was read as a whole
+	packet []byte // the rest of a packet that was read completely
 	left   int    // the rest of a packet that is passed on as it arrives, in bytes
 
 	mu   sync.Mutex
@@ -118,8 +119,8 @@ func (l *listings) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next reads the head of a packet: its length and its kind. Packets with
-// names are read as a whole.
+// next reads the head of a packet: its length and its type. Packets with names
+// are read completely.
 func (l *listings) next() error {
 	var head [5]byte
 	if _, err := io.ReadFull(l.from, head[:]); err != nil {
@@ -141,7 +142,7 @@ func (l *listings) next() error {
 	return l.charge(listedMemory(packet[len(head):]))
 }
 
-// charge adds n bytes to the memory that is held.
+// charge adds n bytes to the held memory.
 func (l *listings) charge(n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +162,7 @@ func (l *listings) charge(n int64) error {
 	return nil
 }
 
-// release lowers the memory that is held to the given amount.
+// release reduces the held memory to the given amount.
 func (l *listings) release(held int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +173,7 @@ func (l *listings) release(held int64) {
 	l.held = held
 }
 
-// holding returns the memory that is held now, for release.
+// holding returns the held memory, for a later call of release.
 func (l *listings) holding() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,9 +214,9 @@ func (l *listings) list(client *sftp.Client, dir string) ([]string, error) {
 	return names, nil
 }
 
-// listedMemory estimates what a packet of names takes in memory. Its arguments
-// are those of SSH_FXP_NAME (draft-ietf-secsh-filexfer-02, 7 and 5). A packet
-// that does not follow the format is an error for package sftp.
+// listedMemory estimates the memory for a packet of names. The format is that
+// of SSH_FXP_NAME (draft-ietf-secsh-filexfer-02, 7 and 5). Package sftp reports
+// an error for a packet that does not follow the format.
 func listedMemory(body []byte) (n int64) {
 	r := packetReader{body}
 	r.skip(4) // the request

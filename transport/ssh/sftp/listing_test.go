@@ -41,8 +41,8 @@ func TestListedMemory(t *testing.T) {
 	}
 }
 
-// FuzzListings reads arbitrary data of a server. The data that is passed on must be the
-// beginning of the server's data, and the memory must stay within the limits.
+// FuzzListings reads arbitrary server data. The data that is passed on must be
+// a prefix of the server's data, and the memory must stay within the limits.
 func FuzzListings(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x05\x02\x00\x00\x00\x03\x00\x00\x00\x15\x68\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01a\x00\x00\x00\x00"))
 	f.Add([]byte("\x00\x00\x00\x00"))

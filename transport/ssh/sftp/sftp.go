@@ -1,6 +1,6 @@
-// Package sftp copies files in a session with an SFTP server, for machines without
-// tar. Copies behave as those by the shell: a file arrives under another name and
-// is then moved.
+// Package sftp copies files in a session with an SFTP server, for machines
+// without tar. The copies behave like the copies by the shell: a file is
+// written under another name and then renamed.
 //
 // A Copier is for one copy. It holds the listings of directories in memory, within
 // the Limits of a Budget that all copies share.
@@ -26,7 +26,7 @@ import (
 	"bolt/transport/archive"
 )
 
-// maxDepth bounds a walk that follows links, which may form a circle.
+// maxDepth limits a walk that follows links, which may form a cycle.
 const maxDepth = 64
 
 // A Session is a session with an SFTP server.
@@ -46,8 +46,9 @@ type Copier struct {
 	log     *slog.Logger
 }
 
-// New starts to speak SFTP in a session, which the Copier then owns. When the
-// session is closed, what the Copier does ends. host names the machine in messages.
+// New starts the SFTP protocol in a session. The Copier then owns the session,
+// and its operations end when the session is closed. host names the machine in
+// messages.
 func New(s Session, host string, budget *Budget, log *slog.Logger) (*Copier, error) {
 	l := &listings{from: s.Stdout(), end: func() { s.Close() }, budget: budget}
 	client, err := sftp.NewClientPipe(l, s.Stdin(), sftp.UseConcurrentWrites(true))
@@ -58,7 +59,7 @@ func New(s Session, host string, budget *Budget, log *slog.Logger) (*Copier, err
 	return &Copier{s, client, l, host, log}, nil
 }
 
-// Close ends the session, and gives back what the Copier holds.
+// Close ends the session and releases the memory of the Copier.
 func (c *Copier) Close() {
 	// The server ends with its input, and the client with its output.
 	c.session.Close()
@@ -66,10 +67,10 @@ func (c *Copier) Close() {
 	c.lists.release(0)
 }
 
-// Lost reports whether an error is the end of the session.
+// Lost reports whether an error means that the session has ended.
 func Lost(err error) bool { return errors.Is(err, sftp.ErrSSHFxConnectionLost) }
 
-// fileError is a failed copy.
+// fileError returns the error of a failed copy.
 func fileError(code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	e := &transport.Error{Class: transport.ClassFile, Code: code, Msg: safetext.Message(err.Error()), Err: errors.Unwrap(err)}
@@ -79,8 +80,8 @@ func fileError(code, format string, args ...any) error {
 	return e
 }
 
-// Archive writes the archive of transport.Archiver for the path src of the machine.
-// base is the name of src in it.
+// Archive writes the archive of transport.Archiver for the path src on the
+// machine. base is the name of src in the archive.
 func (c *Copier) Archive(src, base string, to io.Writer) error {
 	a := archive.NewWriter(to, time.Now())
 	err := download(c.client, c.lists, a, src, base, 0)
@@ -93,8 +94,8 @@ func (c *Copier) Archive(src, base string, to io.Writer) error {
 	return nil
 }
 
-// Put copies a file or directory to the path dst of the machine, as transport.Conn's
-// Put does.
+// Put copies a file or directory to the path dst on the machine, as
+// transport.Conn's Put does.
 func (c *Copier) Put(src transport.Tree, dst string) error {
 	name, files, client, l := archive.Name(src), archive.Files(src), c.client, c.lists
 	final := dst
@@ -108,8 +109,8 @@ func (c *Copier) Put(src transport.Tree, dst string) error {
 	case strings.HasSuffix(dst, "/") && !info.IsDir():
 		return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: there is no directory %s", dst, c.host, dst)
 	}
-	// A directory with the right to look into it for nobody but us: the
-	// copy itself, if it is one, else the place where the file grows.
+	// private is a directory that only we can search. It is the copy itself, if
+	// that is a directory, or else the directory in which the file is written.
 	private := path.Join(path.Dir(final), "."+name+"."+rand.Text())
 	temporary := private
 	err = func() error {
@@ -161,8 +162,8 @@ func remove(client *sftp.Client, l *listings, name string, depth int) {
 	client.RemoveDirectory(name)
 }
 
-// mkdirPrivate makes a directory that is ours alone. It has the server's usual
-// mode for a moment, while it is empty.
+// mkdirPrivate creates a directory that only we can access. For a moment, while
+// it is empty, it has the server's default mode.
 func mkdirPrivate(client *sftp.Client, name string) error {
 	if err := client.Mkdir(name); err != nil {
 		return fmt.Errorf("make directory %s: %w", name, err)
@@ -170,11 +171,10 @@ func mkdirPrivate(client *sftp.Client, name string) error {
 	return client.Chmod(name, 0o700)
 }
 
-// upload copies a file or directory of files, following links, into a directory
-// that is private.
+// upload copies a file or directory, following links, to a private directory.
 func upload(client *sftp.Client, files fs.FS, from, to string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s: more than %d directories deep, do links form a circle?", from, maxDepth)
+		return fmt.Errorf("%s: more than %d directories deep; check whether links form a cycle", from, maxDepth)
 	}
 	info, err := fs.Stat(files, from)
 	switch {
@@ -191,7 +191,7 @@ func upload(client *sftp.Client, files fs.FS, from, to string, depth int) error 
 	return fmt.Errorf("%s is neither a file nor a directory", from)
 }
 
-// uploadDir fills a directory and then gives it its mode.
+// uploadDir fills a directory and then sets its mode.
 func uploadDir(client *sftp.Client, files fs.FS, from, to string, mode fs.FileMode, depth int) error {
 	entries, err := fs.ReadDir(files, from)
 	if err != nil {
@@ -205,8 +205,8 @@ func uploadDir(client *sftp.Client, files fs.FS, from, to string, mode fs.FileMo
 	return client.Chmod(to, mode)
 }
 
-// uploadFile writes a file and then gives it its mode. Until then its place
-// keeps it private, not its own first mode, which the server chooses.
+// uploadFile writes a file and then sets its mode. Until then, the directory
+// keeps the file private: the server chooses the file's initial mode.
 func uploadFile(client *sftp.Client, files fs.FS, from, to string, mode fs.FileMode) error {
 	in, err := files.Open(from)
 	if err != nil {
@@ -227,11 +227,11 @@ func uploadFile(client *sftp.Client, files fs.FS, from, to string, mode fs.FileM
 	return client.Chmod(to, mode)
 }
 
-// download adds a file or directory of the machine to an archive, following
-// the machine's links.
+// download adds a file or directory of the machine to an archive, following the
+// machine's links.
 func download(client *sftp.Client, l *listings, a *archive.Writer, from, to string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s: more than %d directories deep, do links form a circle?", from, maxDepth)
+		return fmt.Errorf("%s: more than %d directories deep; check whether links form a cycle", from, maxDepth)
 	}
 	info, err := client.Stat(from)
 	if err != nil {
@@ -257,7 +257,7 @@ func download(client *sftp.Client, l *listings, a *archive.Writer, from, to stri
 		case len(name) > maxListedName:
 			return fmt.Errorf("%s: the server lists a file name of %d bytes; the limit is %d", from, len(name), maxListedName)
 		case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
-			return fmt.Errorf("%s: the server names a file %q", from, name)
+			return fmt.Errorf("%s: the server lists a file with the name %q", from, name)
 		}
 		if err := download(client, l, a, path.Join(from, name), path.Join(to, name), depth+1); err != nil {
 			return err
@@ -266,8 +266,8 @@ func download(client *sftp.Client, l *listings, a *archive.Writer, from, to stri
 	return nil
 }
 
-// readAhead is how much of a file is asked for at once, in requests of 32 KiB
-// side by side.
+// readAhead is the size of the data that is requested at once, in parallel
+// requests of 32 KiB.
 const readAhead = 1 << 20
 
 func downloadFile(client *sftp.Client, a *archive.Writer, from, to string) error {

@@ -1,14 +1,14 @@
-// Package archive carries file trees as tar streams: a local tree to whoever
-// takes it as a stream, and what a machine's tar has made into a local
-// directory.
+// Package archive converts file trees to tar streams, and the tar stream of a
+// machine to a local directory.
 //
-// Pack and Writer make streams, in one form alone: GNU's, which every tar reads
-// that can have long names at all (busybox ignores pax headers), without owners,
-// with one entry at the top, parents before children and siblings in the order
-// of their names. Pack gives equal trees equal bytes. Open reads what Pack has
-// made as a file system. Extract and Receive write what a machine sends, which
-// may be anything, below a directory. Nothing holds more than a buffer of a
-// file in memory, and no goroutine outlives a call.
+// Pack and Writer write streams in one format: GNU tar. Every tar that supports
+// long names can read it (busybox ignores pax headers). The streams have no
+// owners and one entry at the top. Parents are before children, and siblings
+// are in the order of their names. For equal trees, Pack writes equal bytes.
+//
+// Open reads an archive of Pack as a file system. Extract and Receive write the
+// stream of a machine, which may hold anything, below a directory. Only a
+// buffer of a file is held in memory, and no goroutine outlives a call.
 package archive
 
 import (
@@ -23,11 +23,11 @@ import (
 	"bolt/transport"
 )
 
-// maxPath bounds the path of an entry: Linux's PATH_MAX, beyond which no
-// machine could open it. So it also ends a walk through links in a circle.
+// maxPath limits the path of an entry to Linux's PATH_MAX; no machine can open
+// a longer path. So it also ends a walk through a cycle of links.
 const maxPath = 4096
 
-// Name is the base name that a tree has on the way.
+// Name returns the base name of a tree for the copy.
 func Name(t transport.Tree) string {
 	switch {
 	case t.Name != "":
@@ -38,8 +38,7 @@ func Name(t transport.Tree) string {
 	return filepath.Base(t.Path)
 }
 
-// CheckName reports (as a *transport.Error) a name of a tree that no file can
-// have.
+// CheckName returns a *transport.Error if a name cannot be the name of a file.
 func CheckName(name string) error {
 	if !isBase(name) {
 		return unsupported("upload name %q is not a file name", name)
@@ -47,8 +46,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Describe is what messages call a tree: the path that it was packed from, if
-// it is a packed one and that is known, else its own.
+// Describe returns the name of a tree for messages: the path from which it was
+// packed, if that is known, or else its own path.
 func Describe(t transport.Tree) string {
 	if f, ok := t.FS.(*FS); ok && f.Origin != "" {
 		return f.Origin
@@ -56,8 +55,9 @@ func Describe(t transport.Tree) string {
 	return t.Path
 }
 
-// Files is what t.Path is a path of: t.FS, or this machine's files. Of the
-// latter any path will do, not only what fs.ValidPath accepts.
+// Files returns the file system of t.Path: t.FS, or this machine's. This
+// machine's file system accepts any path, not only those that fs.ValidPath
+// accepts.
 func Files(t transport.Tree) fs.FS {
 	if t.FS != nil {
 		return t.FS
@@ -65,14 +65,14 @@ func Files(t transport.Tree) fs.FS {
 	return machine{}
 }
 
-// machine is this machine's files, as package os has them.
+// machine is this machine's file system, as in package os.
 type machine struct{}
 
 func (machine) Open(name string) (fs.File, error)          { return os.Open(name) }
 func (machine) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 func (machine) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 
-// isBase reports whether a name is one that a directory can hold.
+// isBase reports whether a directory can contain an entry with this name.
 func isBase(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
@@ -81,11 +81,10 @@ func unsupported(format string, args ...any) *transport.Error {
 	return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf(format, args...)}
 }
 
-// maxReason bounds what an error of the far side's making adds to a message.
+// maxReason limits the length of a remote error in a message.
 const maxReason = 1 << 10
 
-// printable makes a text that may hold names from the far side fit for a
-// message.
+// printable prepares a text with remote names for a message.
 func printable(s string) string {
 	cut := len(s) > maxReason
 	if cut {

@@ -14,12 +14,12 @@ import (
 	"bolt/transport"
 )
 
-// Extract reads a tar stream of the one file or directory base into root.
-// Nothing is written outside of root, whatever the names say and whatever
-// links lie there already (os.Root). Files and directories come with their
-// permission bits. A hard link becomes a link to a file of the same stream, or a
-// copy where the file system refuses links. Everything else that tar can carry
-// is refused, and so is what is over the limits.
+// Extract extracts a tar stream of the one file or directory base into root. It
+// writes nothing outside of root, whatever names the stream contains and
+// whatever links exist already (os.Root). Files and directories get their
+// permission bits. A hard link becomes a link to a file of the same stream, or
+// a copy if the file system does not support links. Extract refuses all other
+// kinds of entries, and streams that exceed the limits.
 func Extract(r io.Reader, root *os.Root, base string, limits transport.Limits) error {
 	return newExtractor(root, base, limits).extract(r)
 }
@@ -56,15 +56,15 @@ func (x *extractor) extract(r io.Reader) error {
 	return x.finish()
 }
 
-// undo removes the directory base if it was made here and is empty.
+// undo removes the directory base if this extractor created it and it is empty.
 func (x *extractor) undo() {
 	if x.made {
-		_ = x.root.Remove(x.base) // what holds something stays
+		_ = x.root.Remove(x.base) // a directory with content stays
 	}
 }
 
-// errEmptyArchive is what tar leaves when it could read nothing; it says itself
-// why.
+// errEmptyArchive is the error for an empty archive: tar could read nothing.
+// tar itself reports the reason.
 var errEmptyArchive = errors.New("the archive from the machine is empty")
 
 type extractor struct {
@@ -75,17 +75,17 @@ type extractor struct {
 	room   room
 
 	used  *transport.Usage
-	empty bool // no entry has come
-	made  bool // base is a directory that was not there
+	empty bool // no entry has arrived
+	made  bool // this extractor has created the directory base
 	buf   []byte
 
-	// files has the hash of the path of each file that was written: only these
-	// may be linked to.
+	// files holds the hash of the path of each file that was written. Only
+	// these files may be link targets.
 	seed  maphash.Seed
 	files map[uint64]struct{}
 
-	// closed are the directories that their owner may not write to, read or
-	// search, in order of arrival. They get their modes at the end.
+	// closed are the directories that their owner cannot write, read or search,
+	// in order of arrival. They get their modes at the end.
 	closed []dirMode
 	names  int // bytes in their paths
 }
@@ -95,7 +95,7 @@ type dirMode struct {
 	mode fs.FileMode
 }
 
-// maxClosedNames bounds the memory for the paths of closed directories.
+// maxClosedNames limits the memory for the paths of closed directories.
 const maxClosedNames = 32 << 20
 
 const ownerAll = 0o700
@@ -124,8 +124,9 @@ func (x *extractor) entry(h *tar.Header, r io.Reader) error {
 	return fmt.Errorf("%q is neither a regular file nor a directory", h.Name)
 }
 
-// isSparse reports whether a file is written as the parts of it that are not
-// zero. A few bytes of it could fill the disk. tar makes these only when told to.
+// isSparse reports whether an entry holds only the parts of a file that are not
+// zero. A few bytes of such an entry could fill the disk. tar creates such
+// entries only on request.
 func isSparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -135,7 +136,7 @@ func isSparse(h *tar.Header) bool {
 	return false
 }
 
-// name checks a path of the archive: it is base, or below it.
+// name checks a path of the archive: it must be base or below it.
 func (x *extractor) name(name string) (string, error) {
 	clean := path.Clean(name)
 	if strings.Contains(name, "\x00") || clean != x.base && !strings.HasPrefix(clean, x.base+"/") {
@@ -170,7 +171,7 @@ func (x *extractor) dir(name string, mode fs.FileMode) error {
 	return parent.Chmod(base, mode|ownerAll)
 }
 
-// makeDir makes a directory, unless there is one.
+// makeDir creates a directory, unless there is one.
 func makeDir(parent *os.Root, base string) (made bool, err error) {
 	err = parent.Mkdir(base, ownerAll)
 	if !errors.Is(err, fs.ErrExist) {
@@ -187,8 +188,8 @@ func makeDir(parent *os.Root, base string) (made bool, err error) {
 	return err == nil, err
 }
 
-// file writes a file anew, so that nothing is written through a link; half a
-// file does not stay.
+// file writes a new file, so that nothing is written through a link. It removes
+// an incomplete file.
 func (x *extractor) file(name string, mode fs.FileMode, size int64, r io.Reader) (err error) {
 	if x.used.Bytes += size; x.used.Bytes > x.limits.Bytes {
 		return tooLarge(x.limits.Bytes)
@@ -206,7 +207,7 @@ func (x *extractor) file(name string, mode fs.FileMode, size int64, r io.Reader)
 			err = cerr
 		}
 		if err != nil {
-			_ = parent.Remove(base) // the first error counts
+			_ = parent.Remove(base) // the first error is returned
 		}
 	}()
 	if err := x.fill(f, size, r); err != nil {
@@ -216,7 +217,7 @@ func (x *extractor) file(name string, mode fs.FileMode, size int64, r io.Reader)
 	return f.Chmod(mode)
 }
 
-// create opens a new file in place of whatever is there.
+// create opens a new file and replaces any existing entry.
 func create(parent *os.Root, base string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := parent.OpenFile(base, flags, 0o600)
@@ -229,7 +230,7 @@ func create(parent *os.Root, base string) (*os.File, error) {
 	return parent.OpenFile(base, flags, 0o600)
 }
 
-// fill writes size bytes to a file, as long as there is room.
+// fill writes size bytes to a file, as long as there is enough space.
 func (x *extractor) fill(f *os.File, size int64, r io.Reader) error {
 	if x.buf == nil {
 		x.buf = make([]byte, readBuffer)
@@ -255,7 +256,7 @@ func (x *extractor) fill(f *os.File, size int64, r io.Reader) error {
 
 func (x *extractor) key(name string) uint64 { return maphash.String(x.seed, name) }
 
-// link makes another name of a file.
+// link adds another name for a file.
 func (x *extractor) link(name, target string) error {
 	from, err := x.name(target)
 	if err != nil {
@@ -265,7 +266,7 @@ func (x *extractor) link(name, target string) error {
 		return fmt.Errorf("the archive from the machine links %q to itself", clip(name))
 	}
 	if _, written := x.files[x.key(from)]; !written {
-		return fmt.Errorf("the archive from the machine links %q to something that is no file of it", clip(name))
+		return fmt.Errorf("the archive from the machine links %q to something that is not one of its files", clip(name))
 	}
 	info, err := x.linked(name, from)
 	if err != nil || info == nil {
@@ -274,8 +275,8 @@ func (x *extractor) link(name, target string) error {
 	return x.duplicate(name, from, info)
 }
 
-// linked links a file. If the file system does not do so, it returns what is to
-// be copied.
+// linked creates a hard link. If the file system does not support that, it
+// returns the FileInfo of the file to copy.
 func (x *extractor) linked(name, from string) (fs.FileInfo, error) {
 	source, sourceBase, err := x.at.parent(from)
 	if err != nil {
@@ -285,8 +286,8 @@ func (x *extractor) linked(name, from string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // it was replaced since
-		return nil, fmt.Errorf("the archive from the machine links %q to something that is no file of it", clip(name))
+	if !info.Mode().IsRegular() { // it was replaced in the meantime
+		return nil, fmt.Errorf("the archive from the machine links %q to something that is not one of its files", clip(name))
 	}
 	parent, base, err := x.at.parent(name)
 	if err != nil {
@@ -304,7 +305,7 @@ func (x *extractor) linked(name, from string) (fs.FileInfo, error) {
 		err = x.root.Link(from, name)
 	}
 	if err != nil {
-		return info, nil // too many links, or a file system without them
+		return info, nil // too many links, or no support for links
 	}
 	x.files[x.key(name)] = struct{}{}
 	return nil, nil
@@ -324,8 +325,8 @@ func (x *extractor) duplicate(name, from string, info fs.FileInfo) error {
 	return x.file(name, info.Mode().Perm(), info.Size(), f)
 }
 
-// finish gives the closed directories their own permission bits, inner ones
-// first, now that nothing more is to be written into them.
+// finish sets the permission bits of the closed directories, inner ones first.
+// Nothing more is written into them after that.
 func (x *extractor) finish() error {
 	for i := len(x.closed) - 1; i >= 0; i-- {
 		parent, base, err := x.at.parent(x.closed[i].name)

@@ -66,9 +66,9 @@ func TestExtract(t *testing.T) {
 		{"pipe", []member{{tar.TypeFifo, "base", "", 0o666, ""}}, "neither", nil},
 		{"hard link out of it", []member{{tar.TypeLink, "base", "../secret", 0, ""}}, "not below", nil},
 		{"hard link to itself", []member{{tar.TypeReg, "base", "", 0o600, "A"}, {tar.TypeLink, "base", "base", 0, ""}}, "to itself", nil},
-		{"hard link to a directory", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeLink, "base/a", "base", 0, ""}}, "no file", nil},
-		{"hard link to what comes later", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeLink, "base/a", "base/b", 0, ""}, {tar.TypeReg, "base/b", "", 0o600, "A"}}, "no file", nil},
-		{"hard link to a file that a directory has replaced", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeReg, "base/a", "", 0o600, "A"}, {tar.TypeDir, "base/a", "", 0o700, ""}, {tar.TypeLink, "base/b", "base/a", 0, ""}}, "no file", nil},
+		{"hard link to a directory", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeLink, "base/a", "base", 0, ""}}, "not one of its files", nil},
+		{"hard link to what comes later", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeLink, "base/a", "base/b", 0, ""}, {tar.TypeReg, "base/b", "", 0o600, "A"}}, "not one of its files", nil},
+		{"hard link to a file that a directory has replaced", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeReg, "base/a", "", 0o600, "A"}, {tar.TypeDir, "base/a", "", 0o700, ""}, {tar.TypeLink, "base/b", "base/a", 0, ""}}, "not one of its files", nil},
 		{"hard link in place of its file's directory", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeDir, "base/d", "", 0o700, ""}, {tar.TypeReg, "base/d/a", "", 0o600, "A"}, {tar.TypeLink, "base/d", "base/d/a", 0, ""}}, "no such file", nil},
 		{"directories without permissions", []member{{tar.TypeDir, "base", "", 0o500, ""}, {tar.TypeDir, "base/a", "", 0, ""}, {tar.TypeDir, "base/b", "", 0o100, ""}, {tar.TypeReg, "base/a/x", "", 0o400, "X"}, {tar.TypeReg, "base/b/y", "", 0o400, "Y"}}, "", map[string]string{"base/a/x": "X", "base/b/y": "Y"}},
 		{"directories in any order", []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeDir, "base/a", "", 0o700, ""}, {tar.TypeDir, "base/a/b", "", 0o700, ""}, {tar.TypeReg, "base/x", "", 0o600, "X"}, {tar.TypeReg, "base/a/b/y", "", 0o600, "Y"}, {tar.TypeReg, "base/a/z", "", 0o600, "Z"}}, "", map[string]string{"base/x": "X", "base/a/b/y": "Y", "base/a/z": "Z"}},
@@ -151,8 +151,8 @@ func TestExtractDoesNotFollowLinks(t *testing.T) {
 	}
 }
 
-// TestExtractRefusesSparseFiles reads archives as "tar --sparse" makes them of a
-// file of 1 TiB without data, and headers with sizes that cannot be.
+// TestExtractRefusesSparseFiles extracts archives as written by "tar --sparse"
+// for a file of 1 TiB without data, and headers with impossible sizes.
 func TestExtractRefusesSparseFiles(t *testing.T) {
 	src := t.TempDir()
 	if err := os.WriteFile(src+"/base", nil, 0o600); err != nil {
@@ -183,8 +183,8 @@ func TestExtractRefusesSparseFiles(t *testing.T) {
 	}
 }
 
-// TestExtractLinks: a hard link takes no room, and is a link to the file that
-// came before alone.
+// TestExtractLinks checks that a hard link uses no disk space, and that only
+// earlier files of the stream can be link targets.
 func TestExtractLinks(t *testing.T) {
 	dir := t.TempDir()
 	members := []member{{tar.TypeDir, "base", "", 0o700, ""}, {tar.TypeDir, "base/d", "", 0o700, ""}, {tar.TypeReg, "base/a", "", 0o640, strings.Repeat("A", 1000)}}
@@ -206,13 +206,13 @@ func TestExtractLinks(t *testing.T) {
 		}
 	}
 
-	// What was there before the download is not linked to.
+	// A file from before the download is not a link target.
 	old := t.TempDir()
 	if err := errors.Join(os.Mkdir(old+"/base", 0o700), os.WriteFile(old+"/base/mine", []byte("M"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	err = extractInto(t, old, stream(t, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeLink, "base/b", "base/mine", 0, ""}))
-	if err == nil || !strings.Contains(err.Error(), "no file of it") {
+	if err == nil || !strings.Contains(err.Error(), "not one of its files") {
 		t.Errorf("a link to an older file: got %v", err)
 	}
 }
@@ -236,7 +236,8 @@ func TestExtractLimits(t *testing.T) {
 	}
 }
 
-// TestExtractDeepTree: the cost of a directory does not grow with its depth.
+// TestExtractDeepTree checks that the cost of a directory does not grow with
+// its depth.
 func TestExtractDeepTree(t *testing.T) {
 	const depth = 3000
 	var members []member
@@ -271,7 +272,7 @@ func TestExtractDeepTree(t *testing.T) {
 	}
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the CPU time of this process.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -281,7 +282,8 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestExtractLeavesRoom: a large download ends before it has filled the disk.
+// TestExtractLeavesRoom checks that a large download ends before the disk is
+// full.
 func TestExtractLeavesRoom(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", dir).CombinedOutput(); err != nil {
@@ -324,8 +326,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// FuzzExtract: whatever a stream has in it, nothing outside is written, linked to
-// or changed, though links lead there, and what is written is within the limits.
+// FuzzExtract checks that no stream writes, links to or changes anything
+// outside, even through existing links, and that the limits hold.
 func FuzzExtract(f *testing.F) {
 	f.Add(stream(f, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeReg, "base/a", "", 0o600, "A"}, member{tar.TypeLink, "base/b", "base/a", 0, ""}))
 	f.Add(stream(f, member{tar.TypeDir, "base", "", 0o500, ""}, member{tar.TypeDir, "base/link", "", 0, ""}, member{tar.TypeReg, "base/link/secret", "", 0o600, "A"}))
@@ -342,7 +344,7 @@ func FuzzExtract(f *testing.F) {
 			os.MkdirAll(dst+"/base", 0o700), os.Symlink(top+"/outside", dst+"/base/link"), os.Symlink("link", dst+"/base/near")); err != nil {
 			t.Fatal(err)
 		}
-		_ = extractWithin(t, dst, summed(stream), limits) // any error will do
+		_ = extractWithin(t, dst, summed(stream), limits) // any error is accepted
 		info, err := os.Stat(secret)
 		if text, rerr := os.ReadFile(secret); err != nil || rerr != nil || string(text) != "S" || info.Mode() != 0o400 || info.Sys().(*syscall.Stat_t).Nlink != 1 {
 			t.Errorf("the file outside is %q, %v", text, info)
@@ -357,8 +359,8 @@ func FuzzExtract(f *testing.F) {
 	})
 }
 
-// checkLimits looks at all that is below a directory, which had base and two
-// links in it.
+// checkLimits checks everything below a directory that contained base and two
+// links.
 func checkLimits(t *testing.T, dir string, limits transport.Limits) {
 	t.Helper()
 	entries, size := -1, int64(0)

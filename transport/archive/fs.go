@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// maxEntries and maxNames bound the index of an archive, which is held in
-	// memory: about 50 bytes for an entry beside its path.
+	// maxEntries and maxNames limit the index of an archive, which is held in
+	// memory: about 50 bytes per entry in addition to its path.
 	maxEntries = 1 << 20
 	maxNames   = 64 << 20
-	// trailer is what ends a tar stream: two blocks of zeros.
+	// trailer is the end of a tar stream: two blocks of zeros.
 	trailer   = 1024
 	blockSize = 512
 )
 
-// FS is the file system in an archive that Pack made. It holds paths that are
-// not UTF-8, too. It is safe for concurrent use if its reader is.
+// FS is the file system in an archive of Pack. It also supports paths that are
+// not UTF-8. It is safe for concurrent use if its reader is.
 type FS struct {
-	// Origin is the path that the archive was packed from, "" if it is not
-	// known; see Describe. It is set before FS is used.
+	// Origin is the path from which the archive was packed, "" if it is not
+	// known; see Describe. It must be set before FS is used.
 	Origin string
 
 	r       io.ReaderAt
@@ -39,13 +39,13 @@ type entry struct {
 	offset int64 // of a file's bytes
 	size   int64
 	mode   fs.FileMode
-	end    int // index behind all that is below it
+	end    int // index after the last entry below it
 }
 
-// Open reads the index of an archive of size bytes, which the FS then reads
-// files from; r stays the caller's. Only the form that Pack writes is accepted:
-// its kinds of entries, its order, its end, and nothing in the fields that it
-// leaves empty; and only as much of it as an index may hold (a million files).
+// Open reads the index of an archive of size bytes. The FS later reads files
+// from r; the caller remains the owner of r. Open accepts only the format of
+// Pack: its kinds of entries, its order, its end, and no data in the fields
+// that Pack leaves empty. It limits the size of the index (a million files).
 func Open(r io.ReaderAt, size int64) (*FS, error) {
 	x := indexer{from: io.NewSectionReader(r, 0, size), size: size, fs: &FS{r: r}, maxEntries: maxEntries, maxNames: maxNames}
 	if err := x.read(); err != nil {
@@ -54,7 +54,7 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 	return x.fs, nil
 }
 
-// Top is the name of the one entry at the top.
+// Top returns the name of the entry at the top.
 func (f *FS) Top() string { return f.entries[0].path }
 
 // An indexer reads the headers of an archive.
@@ -63,14 +63,14 @@ type indexer struct {
 	size  int64
 	fs    *FS
 	names int   // bytes in all paths
-	inner []int // the directories that the last entry is in, or is
+	inner []int // directories on the path to the last entry, including that entry
 
 	maxEntries, maxNames int
 }
 
 func (x *indexer) read() error {
-	tr := tar.NewReader(x.from) // seeks over the files, and reads no further than it must
-	next := int64(0)            // where the next header is
+	tr := tar.NewReader(x.from) // seeks over the files, and reads no further than necessary
+	next := int64(0)            // position of the next header
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -92,7 +92,7 @@ func (x *indexer) read() error {
 	case len(x.fs.entries) == 0:
 		return errors.New("it is empty")
 	case next != x.size-trailer:
-		return errors.New("it does not end where it should")
+		return errors.New("it has a wrong end")
 	}
 	x.leave(0)
 	return nil
@@ -109,7 +109,7 @@ func (x *indexer) add(h *tar.Header, offset int64) error {
 	case len(name) > maxPath || !isPath(name) || isDir && h.Name != name+"/":
 		return fmt.Errorf("%q is not a path", clip(name))
 	case !plain(h) || isDir && h.Size != 0:
-		return fmt.Errorf("the header of %q holds what is not packed", clip(name))
+		return fmt.Errorf("the header of %q has unexpected fields", clip(name))
 	case len(x.fs.entries) == x.maxEntries:
 		return fmt.Errorf("it has more than %d files", x.maxEntries)
 	case x.names+len(name) > x.maxNames:
@@ -135,7 +135,7 @@ func (x *indexer) add(h *tar.Header, offset int64) error {
 	return nil
 }
 
-// plain reports whether a header has nothing in the fields that Pack leaves
+// plain reports whether a header has no data in the fields that Pack leaves
 // empty.
 func plain(h *tar.Header) bool {
 	return h.Format == tar.FormatGNU && h.Mode&^int64(fs.ModePerm) == 0 && h.Size >= 0 && h.ModTime.Equal(packedAt) &&
@@ -143,8 +143,8 @@ func plain(h *tar.Header) bool {
 		h.AccessTime.IsZero() && h.ChangeTime.IsZero() && len(h.PAXRecords) == 0
 }
 
-// enter leaves directories until dir is the innermost; false if it is none of
-// them.
+// enter leaves directories until dir is the innermost one. It returns false if
+// dir is none of them.
 func (x *indexer) enter(dir string) bool {
 	i := len(x.inner) - 1
 	for i >= 0 && x.fs.entries[x.inner[i]].path != dir {
@@ -157,7 +157,7 @@ func (x *indexer) enter(dir string) bool {
 	return true
 }
 
-// leave ends all but the outermost depth directories.
+// leave closes all directories except the outermost depth ones.
 func (x *indexer) leave(depth int) {
 	for _, i := range x.inner[depth:] {
 		x.fs.entries[i].end = len(x.fs.entries)
@@ -165,7 +165,7 @@ func (x *indexer) leave(depth int) {
 	x.inner = x.inner[:depth]
 }
 
-// isPath is fs.ValidPath without its "." and without the need for UTF-8.
+// isPath is fs.ValidPath, but rejects "." and accepts paths that are not UTF-8.
 func isPath(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if !isBase(part) {
@@ -175,8 +175,8 @@ func isPath(name string) bool {
 	return true
 }
 
-// comparePaths orders paths so that a directory comes before all that is below
-// it, and this before the directory's next sibling.
+// comparePaths orders paths so that a directory is before everything below it,
+// and everything below it is before the directory's next sibling.
 func comparePaths(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		switch {
@@ -194,11 +194,11 @@ func comparePaths(a, b string) int {
 	return len(a) - len(b)
 }
 
-// clip bounds a name for a message.
+// clip limits the length of a name in a message.
 func clip(name string) string { return name[:min(len(name), 200)] }
 
 // find returns the entry of a path, or the error of an operation on it. "." is
-// a directory that holds the one at the top.
+// a directory that contains the entry at the top.
 func (f *FS) find(op, name string) (*entry, error) {
 	if name == "." {
 		return &entry{path: ".", mode: fs.ModeDir | 0o555, end: len(f.entries)}, nil
@@ -247,7 +247,8 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return d.ReadDir(-1)
 }
 
-// first is the index of the first entry in a directory, or of what follows it.
+// first returns the index of the first entry in a directory, or of the entry
+// after an empty directory.
 func (f *FS) first(dir *entry) int {
 	if dir.path == "." {
 		return 0
@@ -276,7 +277,7 @@ func (f *openFile) Close() error               { return nil }
 type openDir struct {
 	entry *entry
 	fs    *FS
-	next  int // index of the next to be listed
+	next  int // index of the next entry to list
 }
 
 func (d *openDir) Stat() (fs.FileInfo, error) { return d.entry, nil }

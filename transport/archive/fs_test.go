@@ -16,7 +16,7 @@ import (
 	"bolt/transport"
 )
 
-// open opens an archive that has to be accepted.
+// open opens an archive that must be accepted.
 func open(t testing.TB, packed []byte) *FS {
 	t.Helper()
 	f, err := Open(bytes.NewReader(packed), int64(len(packed)))
@@ -74,7 +74,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// packedHeaders makes an archive of headers as Pack writes them, changed.
+// packedHeaders returns an archive with changed headers of Pack.
 func packedHeaders(t testing.TB, change func(*tar.Header), members ...member) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -138,14 +138,14 @@ func TestOpenRefuses(t *testing.T) {
 		{"link", packedHeaders(t, nil, member{tar.TypeSymlink, "a", "/etc", 0o777, ""}), "neither"},
 		{"hard link", packedHeaders(t, nil, append(dirOf("d/a"), member{tar.TypeLink, "d/b", "d/a", 0o600, ""})...), "neither"},
 		{"device", packedHeaders(t, nil, member{tar.TypeChar, "a", "", 0o666, ""}), "neither"},
-		{"setuid", packedHeaders(t, nil, member{tar.TypeReg, "a", "", 0o4755, ""}), "not packed"},
-		{"owner", packedHeaders(t, func(h *tar.Header) { h.Uid = 1 }, file...), "not packed"},
-		{"owner's name", packedHeaders(t, func(h *tar.Header) { h.Uname = "root" }, file...), "not packed"},
-		{"time", packedHeaders(t, func(h *tar.Header) { h.ModTime = time.Unix(1, 0) }, file...), "not packed"},
-		{"another time", packedHeaders(t, func(h *tar.Header) { h.AccessTime = time.Unix(1, 0) }, file...), "not packed"},
-		{"device number", packedHeaders(t, func(h *tar.Header) { h.Devmajor = 1 }, file...), "not packed"},
-		{"old format", packedHeaders(t, func(h *tar.Header) { h.Format = tar.FormatUSTAR }, file...), "not packed"},
-		{"pax format", packedHeaders(t, func(h *tar.Header) { h.Format = tar.FormatPAX }, file...), "not packed"},
+		{"setuid", packedHeaders(t, nil, member{tar.TypeReg, "a", "", 0o4755, ""}), "unexpected fields"},
+		{"owner", packedHeaders(t, func(h *tar.Header) { h.Uid = 1 }, file...), "unexpected fields"},
+		{"owner's name", packedHeaders(t, func(h *tar.Header) { h.Uname = "root" }, file...), "unexpected fields"},
+		{"time", packedHeaders(t, func(h *tar.Header) { h.ModTime = time.Unix(1, 0) }, file...), "unexpected fields"},
+		{"another time", packedHeaders(t, func(h *tar.Header) { h.AccessTime = time.Unix(1, 0) }, file...), "unexpected fields"},
+		{"device number", packedHeaders(t, func(h *tar.Header) { h.Devmajor = 1 }, file...), "unexpected fields"},
+		{"old format", packedHeaders(t, func(h *tar.Header) { h.Format = tar.FormatUSTAR }, file...), "unexpected fields"},
+		{"pax format", packedHeaders(t, func(h *tar.Header) { h.Format = tar.FormatPAX }, file...), "unexpected fields"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Open(bytes.NewReader(c.packed), int64(len(c.packed)))
@@ -156,7 +156,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenBoundsItsIndex: the limits hold to the entry and to the byte.
+// TestOpenBoundsItsIndex checks the exact limits for entries and bytes.
 func TestOpenBoundsItsIndex(t *testing.T) {
 	packed := packedHeaders(t, nil, dirOf("d/a", "d/b")...)
 	for _, c := range []struct {
@@ -174,8 +174,8 @@ func TestOpenBoundsItsIndex(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever is accepted is a sound file system, and it is what its
-// archive says, for packing it again gives an archive that Pack makes.
+// FuzzOpen checks that every accepted archive is a valid file system, and that
+// packing it again gives an archive of Pack.
 func FuzzOpen(f *testing.F) {
 	f.Add(packedHeaders(f, nil, dirOf("d/a", "d/b")...))
 	f.Add(packedHeaders(f, nil, dirOf("d/"+strings.Repeat("n", 200))...))
@@ -195,7 +195,7 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("packed again it has %d bytes, before %d", len(again), len(packed))
 		}
 		if !fs.ValidPath(files.Top()) || bytes.ContainsFunc(packed, func(r rune) bool { return r == '\ufffd' }) {
-			return // TestFS wants UTF-8
+			return // TestFS requires UTF-8
 		}
 		if err := fstest.TestFS(files, files.Top()); err != nil {
 			t.Error(err)
@@ -203,8 +203,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// summed gives every block that looks like a header the sum that it should
-// have, so that the fuzzer gets past it.
+// summed sets the checksum of every block that looks like a header, so that the
+// fuzzer gets past the check.
 func summed(packed []byte) []byte {
 	packed = bytes.Clone(packed)
 	for block := range slices.Chunk(packed, blockSize) {

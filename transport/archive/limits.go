@@ -43,12 +43,13 @@ func tooDeep(n int) error {
 const (
 	// minRoom is the disk space that a small file or a directory uses.
 	minRoom = 4 << 10
-	// freely is how much a download can write before the first check of the disk.
+	// freely is the amount of data that a download can write before the first
+	// check of the disk.
 	freely = 64 << 20
-	// lookAfter is how much is written between two checks.
+	// lookAfter is the amount of data between two checks.
 	lookAfter = 1 << 20
-	// maxReserve is the space that must stay free. On a disk of less than 20 GiB, it is
-	// a twentieth of the disk.
+	// maxReserve is the space that must stay free. On a disk of less than 20
+	// GiB, it is a twentieth of the disk.
 	maxReserve = 1 << 30
 )
 
@@ -56,12 +57,12 @@ const (
 // fails before the disk is full.
 type room struct {
 	dir      *os.Root
-	reserves bool // false: the disk may become full
+	reserves bool // false: the download may fill the disk
 	taken    int64
 	next     int64 // the value of taken at the next check
 }
 
-// take is called before n bytes are written.
+// take must be called before n bytes are written.
 func (r *room) take(n int64) error {
 	r.taken += n
 	if !r.reserves || r.taken < max(r.next, freely) {

@@ -16,17 +16,17 @@ import (
 	"bolt/transport"
 )
 
-// packedAt is the time of every entry that Pack writes: equal trees are to
+// packedAt is the time of every entry that Pack writes, so that equal trees
 // have equal bytes.
 var packedAt = time.Unix(0, 0)
 
 // Pack writes a tree as a tar stream with one entry at the top, which has the
-// tree's Name. Symbolic links are followed, as scp does; links that lead in a
-// circle, devices, sockets and pipes are errors. Permission bits are kept.
-// Equal trees give equal bytes.
+// tree's Name. It follows symbolic links, as scp does. Links that form a cycle,
+// devices, sockets and pipes are errors. Permission bits are preserved. Equal
+// trees have equal bytes.
 //
-// What is wrong with the tree is a *transport.Error; an error of w is returned
-// as it is.
+// For an error of the tree, Pack returns a *transport.Error. It returns an
+// error of w unchanged.
 func Pack(w io.Writer, t transport.Tree) error {
 	a := NewWriter(w, packedAt)
 	if err := a.Tree(t); err != nil {
@@ -36,15 +36,15 @@ func Pack(w io.Writer, t transport.Tree) error {
 }
 
 const (
-	// writeBuffer: a header, a small file and its padding are a write each,
-	// and each write would be a packet.
+	// writeBuffer joins small writes. A header, a small file and its padding
+	// are one write each, and each write would be a packet.
 	writeBuffer = 64 << 10
-	// readBuffer is what is read of a file at a time.
+	// readBuffer is the size of one read from a file.
 	readBuffer = 32 << 10
 )
 
-// A Writer makes a tar stream entry by entry. Nothing has been written for
-// sure until Close.
+// A Writer writes a tar stream entry by entry. Data may be buffered until
+// Close.
 type Writer struct {
 	out  *bufio.Writer
 	tw   *tar.Writer
@@ -52,7 +52,7 @@ type Writer struct {
 	buf  []byte
 }
 
-// NewWriter returns a Writer whose entries all have one time.
+// NewWriter returns a Writer whose entries all have the same time.
 func NewWriter(w io.Writer, modified time.Time) *Writer {
 	out := bufio.NewWriterSize(w, writeBuffer)
 	return &Writer{out: out, tw: tar.NewWriter(out), time: modified.Truncate(time.Second), buf: make([]byte, readBuffer)}
@@ -63,8 +63,9 @@ func (a *Writer) Dir(name string, mode fs.FileMode) error {
 	return a.header(name+"/", mode, 0, tar.TypeDir)
 }
 
-// File adds a regular file of the given size, read from r. If r has less, that
-// is a *ReadError, as is every error of r; if it has more, that is not looked at.
+// File adds a regular file of the given size, read from r. If r has less data
+// or returns an error, File returns a *ReadError. It does not read more than
+// size bytes.
 func (a *Writer) File(name string, mode fs.FileMode, size int64, r io.Reader) error {
 	if err := a.header(name, mode, size, tar.TypeReg); err != nil {
 		return err
@@ -76,7 +77,7 @@ func (a *Writer) File(name string, mode fs.FileMode, size int64, r io.Reader) er
 		}
 		if size -= int64(n); err != nil && size > 0 {
 			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF // it was cut meanwhile
+				err = io.ErrUnexpectedEOF // the file became shorter meanwhile
 			}
 			return &ReadError{err}
 		}
@@ -84,7 +85,7 @@ func (a *Writer) File(name string, mode fs.FileMode, size int64, r io.Reader) er
 	return nil
 }
 
-// A ReadError is an error of the reader that a Writer was given.
+// A ReadError is an error of the reader that was passed to a Writer.
 type ReadError struct{ Err error }
 
 func (e *ReadError) Error() string { return e.Err.Error() }
@@ -116,12 +117,12 @@ func (a *Writer) Tree(t transport.Tree) error {
 type walk struct {
 	*Writer
 	files   fs.FS
-	parents []fs.FileInfo // the directories that we are in
+	parents []fs.FileInfo // the directories on the current path
 }
 
 func (w *walk) add(file, name string) error {
 	if len(name) > maxPath {
-		return treeError(file, fmt.Sprintf("the path is longer than %d bytes; do links lead in a circle?", maxPath))
+		return treeError(file, fmt.Sprintf("the path is longer than %d bytes; check whether links form a cycle", maxPath))
 	}
 	info, err := fs.Stat(w.files, file)
 	switch {
@@ -135,13 +136,13 @@ func (w *walk) add(file, name string) error {
 	return treeError(file, notCopied)
 }
 
-// notCopied is what no copy can be made of.
+// notCopied is the error text for entries that cannot be copied.
 const notCopied = "neither a regular file nor a directory"
 
 func (w *walk) addDir(dir, name string, info fs.FileInfo) error {
 	for _, p := range w.parents {
-		if os.SameFile(p, info) { // only of files of package os; the others' circles end at maxPath
-			return treeError(dir, "the symbolic link leads back to a directory that it is in")
+		if os.SameFile(p, info) { // only works for files of package os; other cycles end at maxPath
+			return treeError(dir, "the symbolic link leads to one of its parent directories")
 		}
 	}
 	w.parents = append(w.parents, info)
@@ -157,7 +158,7 @@ func (w *walk) addDir(dir, name string, info fs.FileInfo) error {
 	for i, e := range entries {
 		base := e.Name()
 		if !isBase(base) || i > 0 && base == entries[i-1].Name() {
-			return treeError(dir, fmt.Sprintf("it lists a file %q, which cannot be, or not twice", base))
+			return treeError(dir, fmt.Sprintf("it lists an invalid or duplicate file %q", base))
 		}
 		if err := w.add(path.Join(dir, base), name+"/"+base); err != nil {
 			return err
@@ -166,7 +167,7 @@ func (w *walk) addDir(dir, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// addFile copies as much as the file had when it was opened.
+// addFile copies a file up to the size that it had when it was opened.
 func (w *walk) addFile(file, name string) error {
 	f, err := w.files.Open(file)
 	if err != nil {
@@ -187,7 +188,7 @@ func (w *walk) addFile(file, name string) error {
 	return err
 }
 
-// pathError gives an error a path, unless it has one.
+// pathError adds a path to an error, unless it has one.
 func pathError(op, file string, err error) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return err
@@ -199,7 +200,7 @@ func treeError(file, reason string) *transport.Error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Msg: fmt.Sprintf("Could not upload %s: %s", file, reason)}
 }
 
-// readError is a failure to read the tree.
+// readError returns the error for a failure to read the tree.
 func readError(err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err, Msg: fmt.Sprintf("Could not read: %v", err)}
 }

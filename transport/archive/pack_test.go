@@ -18,7 +18,7 @@ import (
 	"bolt/transport"
 )
 
-// pack packs a tree that has to be packed.
+// pack packs a tree that must be accepted.
 func pack(t testing.TB, tree transport.Tree) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -28,7 +28,7 @@ func pack(t testing.TB, tree transport.Tree) []byte {
 	return b.Bytes()
 }
 
-// fill makes a tree with whatever a tree can have.
+// fill creates a tree with all kinds of entries.
 func fill(t testing.TB, dir string) {
 	t.Helper()
 	for name, text := range map[string]string{
@@ -67,8 +67,8 @@ func mkdir(t testing.TB, dir string) {
 	}
 }
 
-// TestPackIsDeterministic packs equal trees of other places, times and file
-// systems.
+// TestPackIsDeterministic packs equal trees with different places, times and
+// file systems.
 func TestPackIsDeterministic(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	fill(t, filepath.Join(one, "tree"))
@@ -144,9 +144,9 @@ func TestPackRefuses(t *testing.T) {
 		err   string
 	}{
 		{"missing", transport.Tree{Path: dir + "/none"}, transport.ClassFile, "Could not read: stat " + dir + "/none: no such file"},
-		{"circle", transport.Tree{Path: dir + "/loop"}, transport.ClassFile, "leads back"},
-		{"circle of a part of the machine", transport.Tree{Path: "loop", FS: os.DirFS(dir)}, transport.ClassFile, "leads back"},
-		{"circle of another file system", transport.Tree{Path: "d", FS: circle{}}, transport.ClassFile, "in a circle?"},
+		{"circle", transport.Tree{Path: dir + "/loop"}, transport.ClassFile, "one of its parent directories"},
+		{"circle of a part of the machine", transport.Tree{Path: "loop", FS: os.DirFS(dir)}, transport.ClassFile, "one of its parent directories"},
+		{"circle of another file system", transport.Tree{Path: "d", FS: circle{}}, transport.ClassFile, "form a cycle"},
 		{"link to itself", transport.Tree{Path: dir + "/self"}, transport.ClassFile, "too many levels"},
 		{"broken link", transport.Tree{Path: dir + "/broken"}, transport.ClassFile, "no such file"},
 		{"pipe", transport.Tree{Path: dir + "/pipe"}, transport.ClassFile, dir + "/pipe/p: neither"},
@@ -155,8 +155,8 @@ func TestPackRefuses(t *testing.T) {
 		{"name with a slash", transport.Tree{Path: dir, Name: "a/b"}, transport.ClassUnsupported, "not a file name"},
 		{"name that leads up", transport.Tree{Path: dir, Name: ".."}, transport.ClassUnsupported, "not a file name"},
 		{"path that a file system has not", transport.Tree{Path: "/etc", FS: os.DirFS("/")}, transport.ClassFile, "invalid"},
-		{"list with a path", transport.Tree{Path: "d", FS: lister{"a/../../b"}}, transport.ClassFile, "cannot be"},
-		{"list with a name twice", transport.Tree{Path: "d", FS: lister{"b", "a", "b"}}, transport.ClassFile, "cannot be"},
+		{"list with a path", transport.Tree{Path: "d", FS: lister{"a/../../b"}}, transport.ClassFile, "invalid or duplicate"},
+		{"list with a name twice", transport.Tree{Path: "d", FS: lister{"b", "a", "b"}}, transport.ClassFile, "invalid or duplicate"},
 		{"file that has less", transport.Tree{Path: "f", FS: shrunk{}}, transport.ClassFile, "read f: unexpected EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// circle is a file system in which every directory holds itself.
+// circle is a file system in which every directory contains itself.
 type circle struct{}
 
 func (circle) Open(name string) (fs.File, error) {
@@ -193,14 +193,14 @@ func (l lister) ReadDir(string) (list []fs.DirEntry, err error) {
 	return list, nil
 }
 
-// shrunk is a file system with a file that has less than it says.
+// shrunk is a file system with a file that is shorter than its size.
 type shrunk struct{}
 
 func (shrunk) Open(name string) (fs.File, error) {
 	return &openFile{io.NewSectionReader(strings.NewReader("ab"), 0, 2), &entry{path: name, size: 9000, mode: 0o600}}, nil
 }
 
-// failing takes n bytes.
+// failing accepts n bytes.
 type failing struct{ n int }
 
 var errFull = errors.New("full")
@@ -222,7 +222,7 @@ func TestPackReturnsTheWritersError(t *testing.T) {
 	}
 }
 
-// TestExtractReadsPack goes there and back.
+// TestExtractReadsPack packs a tree and extracts it again.
 func TestExtractReadsPack(t *testing.T) {
 	src, dst := t.TempDir(), t.TempDir()
 	fill(t, src)

@@ -15,27 +15,28 @@ import (
 )
 
 // Source splits the path of a file or directory to download into its directory
-// and the name that it has on the way. A path without a name of its own is an
-// error, a *transport.Error.
+// and its base name. If the path has no base name, it returns a
+// *transport.Error.
 func Source(src string) (dir, base string, err error) {
 	if src == "" || strings.Contains(src, "\x00") {
 		return "", "", unsupported("download source %q is not a path", src)
 	}
 	dir, base = path.Dir(path.Clean(src)), path.Base(src)
 	if !isBase(base) {
-		return "", "", unsupported("download source %q has no name of its own", src)
+		return "", "", unsupported("download source %q has no base name", src)
 	}
 	return dir, base, nil
 }
 
-// Receive does the local part of transport.Conn's Get: it makes the directory
-// dst if it is missing and writes into it what read, which is
-// transport.Archiver's Archive of src, hands over. host names the machine in
-// messages. After an error nothing empty stays that was made here.
+// Receive does the local part of transport.Conn's Get. It creates the directory
+// dst if it is missing, and extracts the stream of read into it. read is
+// transport.Archiver's Archive of src. host names the machine in messages.
+// After an error, Receive removes empty directories that it created.
 //
-// An error of read's counts before ours, because a stream that ends too soon is
-// only its consequence; but if we could not write, and read was stopped by
-// that, our reason counts. The error is a *transport.Error if read's is.
+// If both read and the extraction fail, the error of read is returned, because
+// a truncated stream is only its consequence. But if the extraction failed
+// first and therefore stopped read, the error of the extraction is returned.
+// The error is a *transport.Error if the error of read is one.
 func Receive(src, host, dst string, limits transport.Limits, read func(to io.Writer) error) (err error) {
 	_, base, err := Source(src)
 	if err != nil {
@@ -67,7 +68,8 @@ func Receive(src, host, dst string, limits transport.Limits, read func(to io.Wri
 	var wg sync.WaitGroup
 	var unpacked error
 	wg.Go(func() {
-		// The data is from the machine. A panic must not end the work on other machines.
+		// The data comes from the machine. A panic must not end the work on
+		// other machines.
 		defer func() {
 			if p := recover(); p != nil {
 				unpacked = fmt.Errorf("internal error: %v", p)
@@ -81,7 +83,7 @@ func Receive(src, host, dst string, limits transport.Limits, read func(to io.Wri
 		pr.CloseWithError(unpacked)
 	})
 	defer wg.Wait()
-	defer pw.Close() // also if read panics
+	defer pw.Close() // even if read panics
 	err = read(to)
 	pw.Close()
 	wg.Wait()
@@ -96,9 +98,9 @@ func Receive(src, host, dst string, limits transport.Limits, read func(to io.Wri
 	return err
 }
 
-// MakeDir makes the directory of a download if it is missing. undo removes it
-// again if it was made and is empty; directories above it stay, because other
-// downloads may be about to use them.
+// MakeDir creates the directory of a download if it is missing. undo removes it
+// if it was created and is empty. Its parent directories stay, because other
+// downloads may use them.
 func MakeDir(dst string) (undo func(), err error) {
 	_, err = os.Lstat(dst)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -107,12 +109,12 @@ func MakeDir(dst string) (undo func(), err error) {
 	}
 	return func() {
 		if missing {
-			_ = os.Remove(dst) // what holds something stays
+			_ = os.Remove(dst) // a directory with content stays
 		}
 	}, nil
 }
 
-// receiver remembers that it has refused to take more.
+// receiver records whether it has refused data.
 type receiver struct {
 	w       io.Writer
 	refused bool

@@ -22,7 +22,8 @@ func TestReceive(t *testing.T) {
 	bad := stream(t, member{tar.TypeReg, "base\x1b[31m/../../x", "", 0o640, strings.Repeat("A", 100_000)})
 	below := stream(t, member{tar.TypeReg, "base", "", 0o640, ""}, member{tar.TypeReg, "base/\x1b[31m", "", 0o640, ""})
 	fault := &transport.Error{Class: transport.ClassLost, Msg: "the machine's fault", Err: io.ErrUnexpectedEOF}
-	// send writes a stream, and says as every Archiver that it was stopped.
+	// send writes a stream, and then returns an error like every Archiver that
+	// is stopped.
 	send := func(b []byte, then error) func(io.Writer) error {
 		return func(w io.Writer) error {
 			for len(b) > 0 {
@@ -38,7 +39,7 @@ func TestReceive(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		read func(io.Writer) error
-		err  string // "" for none
+		err  string // "" for no error
 		code string
 	}{
 		{"all of it", send(good, nil), "", ""},
@@ -104,8 +105,8 @@ func TestReceiveReadsNothingWithoutAPlace(t *testing.T) {
 	}
 }
 
-// TestReceiveLeavesNothingEmpty: after an error the directory stays only if
-// something is in it, or if it was there before.
+// TestReceiveLeavesNothingEmpty checks that after an error the directory stays
+// only if it has content or existed before.
 func TestReceiveLeavesNothingEmpty(t *testing.T) {
 	failed := errors.New("no such file")
 	send := func(b []byte) func(io.Writer) error {
@@ -154,7 +155,8 @@ func TestReceiveLeavesNothingEmpty(t *testing.T) {
 	}
 }
 
-// TestReceiveNamesTheFlag: an error of a limit says how to raise it.
+// TestReceiveNamesTheFlag checks that the error for a limit contains the flag
+// that raises it.
 func TestReceiveNamesTheFlag(t *testing.T) {
 	packed := stream(t, member{tar.TypeDir, "base", "", 0o700, ""}, member{tar.TypeDir, "base/d", "", 0o700, ""}, member{tar.TypeReg, "base/d/a", "", 0o600, "12345"})
 	for flag, limits := range map[string]transport.Limits{"--max-files": {Files: 1}, "--max-size": {Bytes: 1}, "--max-depth": {Depth: 1}} {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// diskSpace returns the free space that the user may take of the file system that
-// a directory is in, and its size, in bytes.
+// diskSpace returns the free space for the user on the file system of a
+// directory, and the size of that file system, in bytes.
 func diskSpace(dir *os.Root) (free, size int64, ok bool) {
 	f, err := dir.Open(".")
 	if err != nil {

@@ -4,5 +4,5 @@ package archive
 
 import "os"
 
-// diskSpace is not known here: a full disk ends a download.
+// diskSpace is not supported here: a full disk ends a download.
 func diskSpace(*os.Root) (free, size int64, ok bool) { return 0, 0, false }

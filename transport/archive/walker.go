@@ -10,26 +10,27 @@ import (
 	"syscall"
 )
 
-// A walker opens directories below a root. It keeps some of those on the way to
-// the current one open, so that an entry of a tree that comes directory by
-// directory costs few steps, and not all those from the top.
+// A walker opens directories below a root. It keeps some directories on the
+// current path open. So if the entries of a tree come directory by directory,
+// an entry costs only a few steps instead of a walk from the top.
 type walker struct {
 	top  *os.Root
-	path []string // the names on the way to the current directory
+	path []string // names on the path to the current directory
 	open []opened // outermost first; the last one is the current directory
 }
 
 type opened struct {
 	*os.Root
-	depth int // how much of the path leads to it
+	depth int // number of path elements that lead to it
 }
 
-// maxOpen is how many directories a walker keeps open. A hundred downloads at a
-// time must not need all the file descriptors that a process usually has.
+// maxOpen is the maximum number of directories that a walker keeps open. A
+// hundred simultaneous downloads must not use all file descriptors of a
+// process.
 const maxOpen = 10
 
-// parent returns the directory of a clean relative path, valid until the next
-// call, and the base name.
+// parent returns the directory of a clean relative path, and the base name. The
+// directory is valid until the next call.
 func (w *walker) parent(name string) (*os.Root, string, error) {
 	dir, base := path.Split(name)
 	for name := range strings.SplitSeq(w.leave(strings.TrimSuffix(dir, "/")), "/") {
@@ -43,7 +44,7 @@ func (w *walker) parent(name string) (*os.Root, string, error) {
 	return w.current(), base, nil
 }
 
-// leave goes up to the innermost open directory that dir is, or is in, and
+// leave goes up to the innermost open directory that contains dir or is dir. It
 // returns the rest of dir's path.
 func (w *walker) leave(dir string) (rest string) {
 	shared, rests := 0, dir
@@ -69,7 +70,7 @@ func (w *walker) leave(dir string) (rest string) {
 	return dir
 }
 
-// enter goes down. It does not follow links.
+// enter opens a directory in the current one. It does not follow links.
 func (w *walker) enter(name string) error {
 	info, err := w.current().Lstat(name)
 	if err != nil {
@@ -91,8 +92,8 @@ func (w *walker) enter(name string) error {
 }
 
 // thin closes one directory so that the distances between the others grow with
-// their distance from the current one. Then the way up through a deep tree takes
-// few steps for each directory.
+// their distance from the current one. So the way up through a deep tree takes
+// few steps per directory.
 func (w *walker) thin() {
 	least, which := math.Inf(1), 0
 	for i, d := range w.open[:len(w.open)-1] {

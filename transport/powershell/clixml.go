@@ -9,19 +9,21 @@ import (
 	"unicode/utf16"
 )
 
-// clixmlMark begins what PowerShell writes on standard error when it takes the
-// other side for another PowerShell (MS-PSRP section 2.2.5 has the format).
+// clixmlMark is the beginning of PowerShell's standard error if PowerShell
+// assumes that the other side is another PowerShell (MS-PSRP section 2.2.5
+// describes the format).
 const clixmlMark = "#< CLIXML"
 
-// maxCLIXML bounds what is held back to be decoded; of more the rest is lost.
+// maxCLIXML limits the data that is held back for decoding; further data is
+// lost.
 const maxCLIXML = 1 << 20
 
-// A plainErrors is a writer for standard error: what comes as CLIXML is handed
-// on as text at the end, all else as it comes.
+// A plainErrors is a writer for standard error. It converts CLIXML to text at
+// the end, and passes on other data unchanged.
 type plainErrors struct {
 	w    io.Writer
 	held []byte
-	raw  bool // it is not CLIXML
+	raw  bool // the data is not CLIXML
 }
 
 func (p *plainErrors) Write(b []byte) (int, error) {
@@ -42,7 +44,7 @@ func (p *plainErrors) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end hands on what was held back.
+// end writes the data that was held back.
 func (p *plainErrors) end() error {
 	if len(p.held) == 0 {
 		return nil
@@ -59,8 +61,9 @@ func (p *plainErrors) end() error {
 	return err
 }
 
-// decodeCLIXML is the text of a CLIXML document's streams but progress, as far as it can
-// be read. What comes behind a document is text, or another one.
+// decodeCLIXML returns the text in all streams of a CLIXML document except
+// progress, as far as it can be parsed. Data after a document is text or
+// another document.
 func decodeCLIXML(doc []byte) []byte {
 	var out []byte
 	for len(doc) > 0 {
@@ -83,9 +86,9 @@ func decodeCLIXML(doc []byte) []byte {
 	return out
 }
 
-// readCLIXML reads one document and reports whether it had an end.
+// readCLIXML reads one document and reports whether it is complete.
 func readCLIXML(d *xml.Decoder) (text []byte, ok bool) {
-	depth, in := 0, 0 // in: the depth of an element whose text counts
+	depth, in := 0, 0 // in: the depth of an element whose text is output
 	for {
 		t, err := d.RawToken()
 		if err != nil {
@@ -112,7 +115,7 @@ func readCLIXML(d *xml.Decoder) (text []byte, ok bool) {
 	}
 }
 
-// stream is which of its streams PowerShell has written something to.
+// stream returns the name of the PowerShell stream of an element.
 func stream(t xml.StartElement) string {
 	for _, a := range t.Attr {
 		if a.Name.Local == "S" {
@@ -122,8 +125,8 @@ func stream(t xml.StartElement) string {
 	return ""
 }
 
-// unescapeCLIXML reads _xHHHH_, which is a code unit of UTF-16 (MS-PSRP section
-// 2.2.5.3.2).
+// unescapeCLIXML decodes _xHHHH_, which is a code unit of UTF-16 (MS-PSRP
+// section 2.2.5.3.2).
 func unescapeCLIXML(s string) string {
 	var b strings.Builder
 	var units []uint16

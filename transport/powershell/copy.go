@@ -17,8 +17,8 @@ import (
 )
 
 // Put copies a file or directory to the machine as transport.Conn's Put does,
-// but for permission bits, which Windows does not have. It is written beside its
-// destination, and takes its place by a rename, so TmpDir does not count.
+// without permission bits, which Windows does not have. It writes the copy next
+// to its destination and then renames it, so TmpDir has no effect.
 func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo transport.FileOptions, o Options) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
 	if err := checkRunAs(fo.RunAs, &o); err != nil {
@@ -69,7 +69,7 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	_, err = x.run(ctx, s, nil, nil)
 	framed.CloseWithError(errDone)
 	wg.Wait()
-	// A local failure is why the rest has failed.
+	// A local failure is the cause of the others.
 	for _, local := range []error{packed, sent} {
 		if e, ok := errors.AsType[*transport.Error](local); ok {
 			return e
@@ -78,8 +78,8 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	return err
 }
 
-// errDone ends who writes what nobody reads any more.
-var errDone = errors.New("nobody reads this any more")
+// errDone ends a writer whose data is no longer read.
+var errDone = errors.New("the data is no longer read")
 
 func copyError(msg string, err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err, Msg: msg}
@@ -87,8 +87,8 @@ func copyError(msg string, err error) *transport.Error {
 
 func slashes(src string) string { return strings.ReplaceAll(src, `\`, "/") }
 
-// Get copies a file or directory from the machine as transport.Conn's Get
-// does. Files have the permission bits of new ones.
+// Get copies a file or directory from the machine as transport.Conn's Get does.
+// Files get the default permission bits of new files.
 func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptions, o Options) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
 	if err := checkRunAs(fo.RunAs, &o); err != nil {
@@ -97,7 +97,7 @@ func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptio
 	return archive.Receive(slashes(src), o.Host, dst, fo.Limits, func(to io.Writer) error { return get(ctx, s, src, to, o) })
 }
 
-// get writes what the machine sends as a tar stream.
+// get writes the machine's data as a tar stream.
 func get(ctx context.Context, s Starter, src string, to io.Writer, o Options) error {
 	_, base, err := archive.Source(slashes(src))
 	if err != nil {
@@ -121,13 +121,13 @@ func get(ctx context.Context, s Starter, src string, to io.Writer, o Options) er
 		pr.CloseWithError(cmp.Or(read, errDone))
 	})
 	_, err = x.run(ctx, s, pw, nil)
-	pw.CloseWithError(err) // io.EOF if that is nil
+	pw.CloseWithError(err) // io.EOF if err is nil
 	wg.Wait()
 	switch {
 	case read == nil || err != nil && (errors.Is(read, err) || !errors.Is(err, read)):
 		return err
 	case errors.Is(read, io.ErrUnexpectedEOF):
-		read = errors.New("what it sent ended early")
+		read = errors.New("the data from the machine ended early")
 	}
 	return &transport.Error{Class: transport.ClassFile, Code: "WRITE_ERROR", Err: read,
 		Msg: fmt.Sprintf("Could not download %s from %s: %v", src, o.Host, read)}

@@ -17,23 +17,23 @@ type exchange struct {
 	what, host string
 	mark       string
 	asks       bytes.Buffer // frames, up to "go"
-	send       io.Reader    // what follows them; nil: nothing
-	told       string       // what the program said beside "ok"
+	send       io.Reader    // frames, including the final "go"
+	told       string       // the text of the program after "ok"
 }
 
 func newExchange(what string, o *Options) *exchange {
 	return &exchange{what: what, host: o.Host, mark: transport.NewPrivateName()}
 }
 
-// asked ends what is asked for.
+// asked ends the frames of the request.
 func (x *exchange) asked() {
 	f := &framer{w: &x.asks}
 	f.text("mark", x.mark)
 	f.text("go", "")
 }
 
-// run starts the program, sends, and hands on what comes behind its first line.
-// Sinks may be nil. The error is a *transport.Error.
+// run starts the program, sends its input, and passes on its output after its
+// first line. stdout and stderr may be nil. The error is a *transport.Error.
 func (x *exchange) run(ctx context.Context, s Starter, stdout, stderr io.Writer) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, Stopped(ctx, x.what, x.host, "")
@@ -65,30 +65,30 @@ func (x *exchange) run(ctx context.Context, s Starter, stdout, stderr io.Writer)
 	return code, nil
 }
 
-// notStarted is the error if the program never said that it had begun.
+// notStarted returns the error if the program did not report that it has begun.
 func (x *exchange) notStarted(code int, out *answer, said *tail) error {
 	reason := firstLines(string(said.text))
 	if reason == "" {
 		reason = firstLines(string(out.head))
 	}
 	if reason == "" {
-		reason = fmt.Sprintf("it ended with exit code %d and said nothing", code)
+		reason = fmt.Sprintf("it ended with exit code %d and printed nothing", code)
 	}
 	return &transport.Error{Class: transport.ClassBootstrap, Code: "EXEC_ERROR",
-		Msg:  fmt.Sprintf("PowerShell could not begin its work on %s: %s", x.host, reason),
-		Hint: "It must be there as powershell.exe, of version 3 or later, and without Constrained Language Mode."}
+		Msg:  fmt.Sprintf("PowerShell could not start on %s: %s", x.host, reason),
+		Hint: "The machine must have powershell.exe, version 3 or later, without Constrained Language Mode."}
 }
 
-// maxHead bounds the program's first line.
+// maxHead limits the program's first line.
 const maxHead = 64 << 10
 
-// An answer takes the program's first line away from its output.
+// An answer removes the program's first line from its output.
 type answer struct {
 	x     *exchange
 	w     io.Writer
 	head  []byte
 	begun bool
-	err   error // the program's own, or that its line makes no sense
+	err   error // the error of the program, or the error for an invalid first line
 }
 
 func (a *answer) Write(p []byte) (int, error) {
@@ -116,7 +116,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begin reads the program's first line.
+// begin parses the program's first line.
 func (x *exchange) begin(line string) error {
 	line = strings.TrimPrefix(line, "\ufeff")
 	rest, ok := strings.CutPrefix(line, x.mark+" ")
@@ -134,10 +134,10 @@ func (x *exchange) begin(line string) error {
 
 func (x *exchange) noise(head []byte) error {
 	return &transport.Error{Class: transport.ClassProtocol, Code: "EXEC_ERROR",
-		Msg: fmt.Sprintf("PowerShell on %s did not answer as it should, but said: %s", x.host, firstLines(string(head)))}
+		Msg: fmt.Sprintf("PowerShell on %s sent an unexpected answer: %s", x.host, firstLines(string(head)))}
 }
 
-// failed is what the program says that it could not do.
+// failed returns the error that the program reported.
 func (x *exchange) failed(code, reason string) error {
 	e := &transport.Error{Class: transport.ClassBootstrap, Code: code}
 	if x.what != "command" {
@@ -146,11 +146,11 @@ func (x *exchange) failed(code, reason string) error {
 	switch code {
 	case "TMPDIR_ERROR":
 		e.Msg = fmt.Sprintf("Could not make the temporary directory on %s: %s", x.host, reason)
-		e.Hint = "Set tmpdir to a directory that exists and is writable there."
+		e.Hint = "Set tmpdir to a directory that exists on the machine and is writable."
 	case "CHDIR_ERROR":
 		e.Msg = fmt.Sprintf("Could not change the working directory on %s: %s", x.host, reason)
 	case "MV_ERROR":
-		e.Msg = fmt.Sprintf("Could not put the uploaded file in its place on %s: %s", x.host, reason)
+		e.Msg = fmt.Sprintf("Could not move the uploaded file to its destination on %s: %s", x.host, reason)
 	case "WRITE_ERROR":
 		if x.what == "command" {
 			e.Msg = fmt.Sprintf("Could not write to the temporary directory on %s: %s", x.host, reason)
@@ -159,12 +159,13 @@ func (x *exchange) failed(code, reason string) error {
 		}
 	default:
 		e.Code = "EXEC_ERROR"
-		e.Msg = fmt.Sprintf("Could not begin the command on %s: %s", x.host, reason)
+		e.Msg = fmt.Sprintf("Could not start the command on %s: %s", x.host, reason)
 	}
 	return e
 }
 
-// Stopped is the error of work that ctx ended; fate says what became of it.
+// Stopped returns the error of an operation that ctx has ended. fate describes
+// the state of its process.
 func Stopped(ctx context.Context, what, host, fate string) *transport.Error {
 	e := &transport.Error{Class: transport.ClassCancelled, Err: context.Cause(ctx)}
 	verb := "was cancelled"
@@ -175,14 +176,14 @@ func Stopped(ctx context.Context, what, host, fate string) *transport.Error {
 	return e
 }
 
-// sinkFailed is the error for output that was not taken from us.
+// sinkFailed returns the error for output that could not be written.
 func sinkFailed(what, host string, err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassCancelled, Err: err,
-		Msg: fmt.Sprintf("The %s on %s was ended, because its output could not be kept: %v", what, host, err)}
+		Msg: fmt.Sprintf("The %s on %s was ended because its output could not be stored: %v", what, host, err)}
 }
 
-// bothWriter hands standard error on, and keeps its beginning for as long as
-// the program has not begun.
+// bothWriter writes standard error. Until the program has begun, it stores the
+// beginning instead.
 type bothWriter struct {
 	sink io.Writer
 	said *tail
@@ -196,7 +197,7 @@ func (b *bothWriter) Write(p []byte) (int, error) {
 	return b.sink.Write(p)
 }
 
-// A tail keeps the first words of what is written.
+// A tail stores the beginning of the written data.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

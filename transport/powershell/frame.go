@@ -16,12 +16,13 @@ import (
 	"bolt/transport/archive"
 )
 
-// A frame is a key, a space, the decimal length of its data, a line feed, the
-// data. A directory is "dir" with its path; a file is "file" with its path (on
-// the way back, "size"), any number of "data", and "sum" with the SHA-256 of
-// them all in hexadecimal digits. Paths have slashes. "end" is the last.
+// A frame is a key, a space, the decimal length of its data, a line feed, and
+// the data. A directory is "dir" with its path. A file is "file" with its path,
+// any number of "data", and "sum" with the SHA-256 of them all in hexadecimal
+// digits. From the machine, "size" comes after "file". Paths have slashes.
+// "end" is the last frame.
 
-// A framer writes frames; the first error stays.
+// A framer writes frames. It stores the first error.
 type framer struct {
 	w   io.Writer
 	err error
@@ -38,7 +39,7 @@ func (f *framer) frame(key string, data []byte) {
 
 func (f *framer) text(key, text string) { f.frame(key, []byte(text)) }
 
-// given writes a text that is not empty.
+// given writes a text if it is not empty.
 func (f *framer) given(key, text string) {
 	if text != "" {
 		f.text(key, text)
@@ -106,15 +107,15 @@ func (f *framer) tree(r io.Reader) error {
 	}
 }
 
-// maxFrame bounds a frame of the machine's that is no file's data, and maxData
-// one that is.
+// maxFrame limits a frame from the machine that is not file data. maxData
+// limits a frame with file data.
 const (
 	maxFrame = 64 << 10
 	maxData  = 1 << 20
 )
 
-// untree makes a tar stream of the frames of a machine, which may be anything.
-// It reports what the machine says instead as a farError.
+// untree converts the frames of a machine, which may be anything, to a tar
+// stream. It returns an error of the machine as a farError.
 func untree(r *bufio.Reader, a *archive.Writer) error {
 	for {
 		key, data, err := readFrame(r)
@@ -139,7 +140,7 @@ func untree(r *bufio.Reader, a *archive.Writer) error {
 	}
 }
 
-// A farError is what PowerShell says went wrong.
+// A farError is an error that PowerShell reported.
 type farError string
 
 func (e farError) Error() string { return firstLines(string(e)) }
@@ -151,7 +152,7 @@ func unfile(r *bufio.Reader, a *archive.Writer, name string) error {
 	}
 	size, err := strconv.ParseInt(string(data), 10, 64)
 	if key != "size" || err != nil || size < 0 {
-		return errors.New("a file without its size")
+		return errors.New("a file without a size")
 	}
 	body := &frameBody{r: r, left: size}
 	sum := sha256.New()
@@ -168,7 +169,7 @@ func unfile(r *bufio.Reader, a *archive.Writer, name string) error {
 	case key == "error":
 		return farError(data)
 	case key != "sum" || string(data) != hex.EncodeToString(sum.Sum(nil)):
-		return fmt.Errorf("%q did not arrive as it was read", name)
+		return fmt.Errorf("%q did not arrive unchanged", name)
 	}
 	return nil
 }
@@ -176,8 +177,8 @@ func unfile(r *bufio.Reader, a *archive.Writer, name string) error {
 // A frameBody reads the data of a file.
 type frameBody struct {
 	r     *bufio.Reader
-	left  int64 // of the file
-	piece int64 // of a frame
+	left  int64 // remaining bytes of the file
+	piece int64 // remaining bytes of the frame
 }
 
 func (b *frameBody) Read(p []byte) (int, error) {
@@ -196,7 +197,7 @@ func (b *frameBody) Read(p []byte) (int, error) {
 			}
 			return 0, farError(data)
 		case key != "data" || n > maxData || n > b.left:
-			return 0, errors.New("a file with other than its data")
+			return 0, errors.New("a file with unexpected frames")
 		}
 		b.piece = n
 	}
@@ -225,14 +226,14 @@ func readHead(r *bufio.Reader) (key string, n int64, err error) {
 	case err == io.EOF:
 		return "", 0, io.ErrUnexpectedEOF
 	case errors.Is(err, bufio.ErrBufferFull):
-		return "", 0, errors.New("a frame whose head has no end")
+		return "", 0, errors.New("a frame whose header is too long")
 	case err != nil:
 		return "", 0, err
 	}
 	k, size, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 	n, err = strconv.ParseInt(string(size), 10, 64)
 	if !ok || err != nil || n < 0 {
-		return "", 0, fmt.Errorf("%q is not the head of a frame", firstLines(string(line)))
+		return "", 0, fmt.Errorf("%q is not the header of a frame", firstLines(string(line)))
 	}
 	return string(k), n, nil
 }
@@ -249,11 +250,11 @@ func readBody(r *bufio.Reader, n, most int64) ([]byte, error) {
 	return data, err
 }
 
-// maxReason bounds what a far side's complaint may add to a message.
+// maxReason limits the remote error text in a message.
 const maxReason = 1 << 10
 
-// firstLines makes far-side text fit for a message: bounded, trimmed, without
-// control characters other than line ends.
+// firstLines prepares remote text for a message: it limits and trims the text,
+// and removes control characters except line ends and tabs.
 func firstLines(s string) string {
 	if len(s) > maxReason {
 		s = s[:maxReason] + " …"

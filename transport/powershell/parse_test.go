@@ -81,16 +81,16 @@ func TestUntree(t *testing.T) {
 		{"its own words", "dir 1\ndfile 3\nd/fsize 1\n3error 9\nno access", "no access"},
 		{"no sum", file + "data 3\nabcend 0\n", "did not arrive"},
 		{"a wrong sum", file + "data 3\nabdsum 64\n" + sum, "did not arrive"},
-		{"too much data", file + "data 4\nabcd", "other than its data"},
-		{"no size", "file 1\nfdata 3\nabc", "without its size"},
-		{"a negative size", "file 1\nfsize 2\n-1", "without its size"},
+		{"too much data", file + "data 4\nabcd", "unexpected frames"},
+		{"no size", "file 1\nfdata 3\nabc", "without a size"},
+		{"a negative size", "file 1\nfsize 2\n-1", "without a size"},
 		{"no end", "dir 1\nd", "unexpected EOF"},
 		{"half a frame", "dir 10\nd", "unexpected EOF"},
 		{"a large frame", "dir 99999999\n", "a frame of"},
-		{"a large size", "dir 99999999999999999999\n", "head of a frame"},
+		{"a large size", "dir 99999999999999999999\n", "header of a frame"},
 		{"unknown", "link 1\nx", "unknown frame"},
-		{"no frames", "hello\nyou", "head of a frame"},
-		{"a head without an end", strings.Repeat("x", 10_000), "no end"},
+		{"no frames", "hello\nyou", "header of a frame"},
+		{"a head without an end", strings.Repeat("x", 10_000), "too long"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -102,7 +102,8 @@ func TestUntree(t *testing.T) {
 	}
 }
 
-// What goes out as frames comes back as the same tar stream.
+// TestTreeRoundTrip checks that frames are converted back to the same tar
+// stream.
 func TestTreeRoundTrip(t *testing.T) {
 	var in, frames, out bytes.Buffer
 	a := archive.NewWriter(&in, time.Unix(0, 0))
@@ -114,7 +115,7 @@ func TestTreeRoundTrip(t *testing.T) {
 	if err := (&framer{w: &frames}).tree(bytes.NewReader(in.Bytes())); err != nil {
 		t.Fatal(err)
 	}
-	// The machine says besides how long a file is.
+	// The machine also sends the size of a file.
 	back := bytes.Replace(frames.Bytes(), []byte("file 3\nd/f"), []byte("file 3\nd/fsize 6\n200000"), 1)
 	back = bytes.Replace(back, []byte("file 3\nd/e"), []byte("file 3\nd/esize 1\n0"), 1)
 	if err := untree(bufio.NewReader(bytes.NewReader(back)), archive.NewWriter(&out, time.Unix(0, 0))); err != nil || !bytes.Equal(in.Bytes(), out.Bytes()) {
@@ -154,7 +155,7 @@ func FuzzUntree(f *testing.F) {
 	})
 }
 
-// The program's first line, whatever it is.
+// FuzzAnswer tests any first line of the program.
 func FuzzAnswer(f *testing.F) {
 	f.Add("m ok \nrest")
 	f.Add("\ufeffm TMPDIR_ERROR bm8=\n")

@@ -54,7 +54,7 @@ func expectError(t *testing.T, err error, class transport.Class, code, text stri
 	}
 }
 
-// showArgs prints its words, one to a line.
+// showArgs returns a program that prints its arguments, one per line.
 func showArgs(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "show")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\nfor a; do printf '[%s]\\n' \"$a\"; done\ncat\n"), 0o755); err != nil {
@@ -73,7 +73,8 @@ func TestCommands(t *testing.T) {
 	expect(t, m, transport.Cmd{Line: strings.Repeat("# a long line\n", 8_000) + "echo end"}, 0, "end\n")
 }
 
-// Words arrive as they are, in whatever way the program reads its line.
+// TestWords checks that arguments arrive unchanged, for all ways in which
+// programs parse their command line.
 func TestWords(t *testing.T) {
 	m := machine(t)
 	show := showArgs(t)
@@ -92,7 +93,7 @@ func script(name, text string) []transport.File {
 	return []transport.File{{Name: name, Mode: 0o644, Data: []byte(text)}}
 }
 
-// Files are run by their extensions.
+// TestScripts checks that files are run by their extensions.
 func TestScripts(t *testing.T) {
 	m := machine(t)
 	show := showArgs(t)
@@ -128,7 +129,7 @@ func TestScripts(t *testing.T) {
 	expect(t, m, program, 0, "program x y\n")
 }
 
-// A task with files is told where they are.
+// TestTellDir checks that a task with files gets the path of its directory.
 func TestTellDir(t *testing.T) {
 	m := machine(t)
 	m.Programs["ruby.exe"] = "/bin/cat"
@@ -161,7 +162,7 @@ func TestRefused(t *testing.T) {
 		{"run-as", transport.Cmd{Line: "x", RunAs: transport.RunAs{User: "root"}}, transport.ClassUnsupported, "", "run-as is not supported"},
 		{"tty", transport.Cmd{Line: "x", TTY: true}, transport.ClassUnsupported, "", "tty"},
 		{"stream", transport.Cmd{Line: "x", Input: strings.NewReader("x")}, transport.ClassUnsupported, "", "stream for standard input"},
-		{"neither", transport.Cmd{}, transport.ClassUnsupported, "", "either a line or words"},
+		{"neither", transport.Cmd{}, transport.ClassUnsupported, "", "either a line or arguments"},
 		{"NUL", transport.Cmd{Line: "a\x00b"}, transport.ClassUnsupported, "", "NUL"},
 		{"a variable without a name", transport.Cmd{Line: "x", Env: []string{"=x"}}, transport.ClassUnsupported, "", "variable"},
 		{"a file elsewhere", transport.Cmd{Files: script(`..\..\evil.ps1`, ""), Argv: []string{"./x"}}, transport.ClassUnsupported, "", "name of a file on Windows"},
@@ -183,13 +184,13 @@ func TestNoPowerShell(t *testing.T) {
 	m := machine(t)
 	m.Silent = true
 	_, _, _, err := run(t, m, transport.Cmd{Line: "x"})
-	expectError(t, err, transport.ClassBootstrap, "EXEC_ERROR", "could not begin its work on win1: Cannot invoke method.")
+	expectError(t, err, transport.ClassBootstrap, "EXEC_ERROR", "could not start on win1: Cannot invoke method.")
 	m.Silent, m.Noise = false, "Welcome!\x1b[1m\n"
 	_, _, _, err = run(t, m, transport.Cmd{Line: "x"})
-	expectError(t, err, transport.ClassProtocol, "EXEC_ERROR", "but said: Welcome![1m")
+	expectError(t, err, transport.ClassProtocol, "EXEC_ERROR", "sent an unexpected answer: Welcome![1m")
 }
 
-// What the list of processes, and cmd.exe, get.
+// TestCommandLine checks the command line in the process list and for cmd.exe.
 func TestCommandLine(t *testing.T) {
 	if line := powershell.CommandLine(); len(line) > 8191 {
 		t.Errorf("the line has %d characters, and cmd.exe takes 8191", len(line))

@@ -6,9 +6,9 @@ import (
 	"bolt/transport"
 )
 
-// quoteWord writes a word as programs read it that are made with Microsoft's C
-// library ("Parsing C command-line arguments"): backslashes count twice before a
-// quotation mark, and only there.
+// quoteWord quotes a word for programs that use Microsoft's C library ("Parsing
+// C command-line arguments"). A backslash must be doubled before a quotation
+// mark, and only there.
 func quoteWord(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\v\"") {
 		return word
@@ -33,14 +33,14 @@ func quoteWord(word string) string {
 	return b.String()
 }
 
-// quoteBatch writes a word for a batch file, between whose quotation marks
-// cmd.exe takes nothing for an operator but the percent sign. A substring of
-// nothing of a variable that is always there keeps that from being the
-// beginning of a variable. What cannot be in a line is refused.
+// quoteBatch quotes a word for a batch file. Between quotation marks, cmd.exe
+// treats only the percent sign as an operator. An empty substring of a variable
+// that always exists prevents that the percent sign begins a variable. A word
+// that cannot be in a line is refused.
 func quoteBatch(word string) (string, error) {
 	if strings.ContainsAny(word, "\r\n\x00") {
 		return "", &transport.Error{Class: transport.ClassUnsupported,
-			Msg: "An argument has a line end, which no batch file can be given"}
+			Msg: "An argument has a line end, but the arguments of a batch file cannot have line ends"}
 	}
 	var b strings.Builder
 	b.WriteByte('"')
@@ -58,8 +58,8 @@ func quoteBatch(word string) (string, error) {
 			slashes = 0
 		}
 	}
-	// A backslash before the last mark would make that a part of the word for a
-	// program that the batch file starts.
+	// A backslash before the last quotation mark would make the mark a part of
+	// the word for a program that the batch file starts.
 	return b.String() + strings.Repeat(`\`, slashes) + `"`, nil
 }
 

@@ -16,16 +16,18 @@ import (
 	"bolt/transport"
 )
 
-// Run runs one command as transport.Conn's Run does, but that a Line is
-// PowerShell's, signals are not known, and a variable cannot be empty.
+// Run runs one command as transport.Conn's Run does, with these differences: a
+// Line is PowerShell code, there are no signals, and a variable cannot be
+// empty.
 //
-// A line ends with the exit code of the program that it ran last, if that
-// failed, with 1 if anything else failed last, and with 0 otherwise.
+// The status of a line depends on the last thing that it ran. If that was a
+// program that failed, the status is its exit code. If it was anything else
+// that failed, the status is 1. Otherwise it is 0.
 //
-// Of Argv the first word is a staged file or a program. A staged file is run by
-// its extension, if it has no Interpreter: .ps1 by PowerShell, .rb by ruby.exe,
-// .pp by puppet.bat, .exe by itself, and others as Windows does it, all but the
-// first three only if Cmd.Extensions has theirs.
+// The first element of Argv is a staged file or a program. A staged file
+// without Interpreter is run by its extension: .ps1 by PowerShell, .rb by
+// ruby.exe, .pp by puppet.bat, .exe by itself, and others as Windows runs them.
+// All extensions except the first three must be in Cmd.Extensions.
 func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport.Status, error) {
 	o.Host = cmp.Or(c.Label, o.Host)
 	if err := check(c, &o); err != nil {
@@ -82,14 +84,14 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 	return transport.Status{Code: code}, nil
 }
 
-// check refuses commands that make no sense, or none here.
+// check returns an error for invalid and unsupported commands.
 func check(c *transport.Cmd, o *Options) error {
 	if err := checkRunAs(c.RunAs, o); err != nil {
 		return err
 	}
 	switch {
 	case (c.Line == "") == (len(c.Argv) == 0):
-		return unsupported("a command has either a line or words")
+		return unsupported("a command needs either a line or arguments")
 	case c.TTY:
 		return unsupported("a terminal (tty) is not supported with PowerShell, on %s", o.Host)
 	}
@@ -115,9 +117,9 @@ func check(c *transport.Cmd, o *Options) error {
 	return nil
 }
 
-// checkName refuses a path below a directory that Windows would take for
-// something else: its names have no backslash, and what follows a colon is a
-// stream of the file before it.
+// checkName returns an error for a relative path that has another meaning on
+// Windows: names cannot contain a backslash, and the text after a colon names a
+// stream of the file.
 func checkName(name string) error {
 	if strings.ContainsAny(name, "\\:\x00") || path.Clean(name) != name || strings.HasPrefix(name, "/") || name == ".." || strings.HasPrefix(name, "../") {
 		return unsupported("%q cannot be the name of a file on Windows", name)
@@ -125,7 +127,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// stage writes the files of a command, and the directories that they need.
+// stage writes the files of a command and the directories that they need.
 func stage(f *framer, files []transport.File) {
 	made := make(map[string]bool)
 	var mkdir func(dir string)
@@ -144,8 +146,8 @@ func stage(f *framer, files []transport.File) {
 	f.text("end", "")
 }
 
-// words are how a command is started. A program or word begins with "@" if it
-// is the name of a staged file, and else with "=".
+// words describe how a command is started. A program or word begins with "@" if
+// it is the name of a staged file, and with "=" otherwise.
 type words struct {
 	do      string // "line", "script" (of PowerShell, in its own process) or "exec"
 	program string
@@ -154,7 +156,8 @@ type words struct {
 	named   bool     // standard input is a script's named parameters
 }
 
-// powershellFile begins the words that run a script in a PowerShell of its own.
+// powershellFile returns the words that run a script in its own PowerShell
+// process.
 func powershellFile() []string {
 	return []string{"powershell.exe", "-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File"}
 }
@@ -203,12 +206,12 @@ func notEnabled(ext, host string) error {
 		return e
 	}
 	e.Msg = fmt.Sprintf("Files with the extension %s are not enabled to be run on %s", ext, host)
-	e.Hint = fmt.Sprintf("Add %s to extensions in the configuration of the target's transport, or name what runs it under interpreters.", ext)
+	e.Hint = fmt.Sprintf("Add %s to extensions in the configuration of the target's transport, or set its interpreter under interpreters.", ext)
 	return e
 }
 
-// execWords are for a program, and a staged file behind its own words if that
-// is not "".
+// execWords returns the words for a program. If staged is not "", the staged
+// file is added after the program's own words.
 func execWords(command []string, staged string, args []string) (*words, error) {
 	if isBatch(command[0]) {
 		line := []string{"=" + command[0]}
@@ -233,8 +236,9 @@ func execWords(command []string, staged string, args []string) (*words, error) {
 	return w, nil
 }
 
-// batchWords have a line, which begins with the name of a file, run by cmd.exe:
-// of what follows /c it takes the first and the last quotation mark away.
+// batchWords returns the words with which cmd.exe runs a line that begins with
+// the name of a file. cmd.exe removes the first and the last quotation mark
+// after /c.
 func batchWords(line, args []string) (*words, error) {
 	w := &words{do: "exec", program: "=cmd.exe", words: []string{"=/d", "=/e:on", "=/v:off", "=/s", "=/c", `="`}}
 	for _, word := range line {
@@ -258,17 +262,17 @@ func batchWords(line, args []string) (*words, error) {
 	return w, nil
 }
 
-// A Temp remembers the directory of temporary files of a machine. The zero
-// value knows nothing.
+// A Temp caches the path of a machine's directory for temporary files. The zero
+// value is empty.
 type Temp struct {
 	mu   sync.Mutex
 	path string
 }
 
-// privateDir is the path of the directory that a command will have.
+// privateDir returns the path of a command's private directory.
 func privateDir(ctx context.Context, s Starter, c *transport.Cmd, o *Options) (string, error) {
 	if c.ScriptDir == "" {
-		return "", unsupported("a command that is told its directory needs a name for it")
+		return "", unsupported("TellDir requires a ScriptDir")
 	}
 	parent := c.TmpDir
 	if parent == "" {
@@ -299,8 +303,8 @@ func privateDir(ctx context.Context, s Starter, c *transport.Cmd, o *Options) (s
 	return parent + separator + c.ScriptDir, nil
 }
 
-// tell adds the directory to what a task is given: PT__installdir if it has
-// variables, and a member of the object on standard input if it has that.
+// tell adds the directory to the input of a task: as PT__installdir if it has
+// variables, and as a member of the object on standard input if there is one.
 func tell(c *transport.Cmd, dir string) (env []string, stdin []byte, err error) {
 	env, stdin = c.Env, c.Stdin
 	if len(env) > 0 {
@@ -313,7 +317,7 @@ func tell(c *transport.Cmd, dir string) (env []string, stdin []byte, err error) 
 		}
 		body, ok := bytes.CutSuffix(stdin, []byte("}"))
 		if !ok {
-			return nil, nil, errors.New("what a task is given on standard input is no object")
+			return nil, nil, errors.New("the standard input of a task is not an object")
 		}
 		comma := ","
 		if len(body) == 1 {

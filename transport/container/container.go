@@ -1,15 +1,16 @@
-// Package container is the transport into containers: docker, podman and lxd,
-// through the command-line programs of these names (lxd's is lxc).
+// Package container is the transport for containers of docker, podman and lxd.
+// It uses the command-line programs of these names (for lxd, the program lxc).
 //
-// Each command is one "exec" of the program, with a shell of the container at
-// the other end; staging, run-as, cancellation and cleanup are transport/shell's,
-// as on any other machine. Dial asks the program once for the container, which
-// tells a mistyped name, a stopped container and a daemon that is down apart.
+// Each command is one "exec" of the program, which runs a shell in the
+// container. Package transport/shell does staging, run-as, cancellation and
+// cleanup, as on any other machine. Dial queries the program once for the
+// container. So it can distinguish a wrong name, a stopped container and a
+// daemon that is down.
 //
-// What a container runs is told to end by the end of its standard input, which
-// comes when the program ends in whatever way: the programs hand on no signals.
-// How a command ended is known as the programs tell it: by a number, which is
-// 128 and the number of the signal if it was one.
+// A command in a container is ended by the end of its standard input, because
+// the programs do not forward signals. The end comes when the program ends, in
+// any way. The programs report the result of a command as a number; after a
+// signal, it is 128 plus the number of the signal.
 package container
 
 import (
@@ -26,14 +27,14 @@ import (
 	"bolt/transport/shell"
 )
 
-// Options are the Dialer's.
+// Options are the options of a Dialer.
 type Options struct {
-	Environ []string     // of the programs, as os.Environ has it
+	Environ []string     // for the programs, in the format of os.Environ
 	Logger  *slog.Logger // nil discards
 }
 
-// Dialer reaches containers; a Dest's Protocol is "docker", "podman" or "lxd". It
-// is safe for concurrent use.
+// Dialer opens connections to containers. The Protocol of a Dest is "docker",
+// "podman" or "lxd". It is safe for concurrent use.
 type Dialer struct {
 	tools   map[string]*tool
 	environ []string
@@ -48,24 +49,24 @@ func NewDialer(o Options) *Dialer {
 	return &Dialer{tools(), o.Environ, o.Logger}
 }
 
-// Dial finds the container that has the destination's Host for its name, or for
-// the beginning of its ID, and that runs.
+// Dial finds the running container whose name is the destination's Host, or
+// whose ID begins with it.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	t := d.tools[to.Protocol]
 	switch {
 	case t == nil:
-		return nil, &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("%q is no transport to containers", to.Protocol)}
+		return nil, &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("%q is not a transport for containers", to.Protocol)}
 	case to.Host == "" || strings.HasPrefix(to.Host, "-") || strings.ContainsRune(to.Host, 0):
-		return nil, connectError(transport.ClassResolve, to.Host, nil, "it is no name of a container", "")
+		return nil, connectError(transport.ClassResolve, to.Host, nil, "it is not a container name", "")
 	case strings.HasPrefix(to.User, "-"):
-		return nil, connectError(transport.ClassUnsupported, to.Host, nil, fmt.Sprintf("%q is no name of a user", to.User), "")
+		return nil, connectError(transport.ClassUnsupported, to.Host, nil, fmt.Sprintf("%q is not a user name", to.User), "")
 	case t.program == "lxc" && to.User != "" && !isNumber(to.User):
-		return nil, connectError(transport.ClassUnsupported, to.Host, nil, "lxc takes no names of users",
-			"Give the user's number instead of the name "+to.User+", or use run-as.")
+		return nil, connectError(transport.ClassUnsupported, to.Host, nil, "lxc does not accept user names",
+			"Set the user ID instead of the name "+to.User+", or use run-as.")
 	}
 	path, err := exec.LookPath(t.program)
 	if err != nil {
-		return nil, connectError(transport.ClassConnect, to.Host, err, fmt.Sprintf("the program %s is not to be found on PATH", t.program),
+		return nil, connectError(transport.ClassConnect, to.Host, err, fmt.Sprintf("the program %s was not found on PATH", t.program),
 			"Install it on this machine.")
 	}
 	given, _ := to.Options.(Tool)
@@ -76,7 +77,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	if s.box, err = s.find(ctx); err != nil {
 		return nil, err
 	}
-	if isNumber(s.box.user) && s.box.user != "0" { // run-as wants to know the name
+	if isNumber(s.box.user) && s.box.user != "0" { // run-as needs the name
 		if name, err := s.ask(ctx, append(t.exec(&s.box, false), "id", "-un")...); err == nil {
 			s.box.user = strings.TrimSpace(name)
 		} else {
@@ -87,7 +88,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	return shell.NewConn(s, o), nil
 }
 
-// find asks the program for the container.
+// find queries the program for the container.
 func (s *starter) find(ctx context.Context) (box, error) {
 	t, to := s.tool, &s.to
 	out, err := s.ask(ctx, t.find(to)...)
@@ -97,21 +98,21 @@ func (s *starter) find(ctx context.Context) (box, error) {
 	b, ok := t.parse(to, out)
 	switch {
 	case !ok:
-		return box{}, connectError(transport.ClassProtocol, to.Host, nil, fmt.Sprintf("%s does not answer as it should: %s", t.program, quoted(out)),
-			"Is the program of this name on PATH another one?")
+		return box{}, connectError(transport.ClassProtocol, to.Host, nil, fmt.Sprintf("%s sent an unexpected answer: %s", t.program, quoted(out)),
+			"Check whether another program with this name is on PATH.")
 	case b.id == "":
 		return box{}, s.missing(nil)
 	case b.state == "paused" || b.state == "frozen":
-		return box{}, connectError(transport.ClassConnect, to.Host, nil, "the container is "+b.state, "Let it go on first.")
+		return box{}, connectError(transport.ClassConnect, to.Host, nil, "the container is "+b.state, "Unpause the container.")
 	case b.state != "running":
-		return box{}, connectError(transport.ClassConnect, to.Host, nil, fmt.Sprintf("the container does not run, it is %s", quoted(b.state)),
+		return box{}, connectError(transport.ClassConnect, to.Host, nil, fmt.Sprintf("the container is not running, it is %s", quoted(b.state)),
 			fmt.Sprintf("Start it: %s %s", t.start, to.Host))
 	}
 	return b, nil
 }
 
-// ask runs the program to its end, within the time for connecting, and returns
-// what it prints.
+// ask runs the program to its end, within the connect timeout, and returns its
+// output.
 func (s *starter) ask(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
@@ -120,14 +121,14 @@ func (s *starter) ask(ctx context.Context, args ...string) (string, error) {
 	case ctx.Err() != nil:
 		return "", s.gaveUp(ctx)
 	case errors.Is(err, process.ErrTooLong):
-		return "", connectError(transport.ClassProtocol, s.to.Host, err, fmt.Sprintf("%s answers with more than %d KiB", s.tool.program, process.MaxOutput>>10), "")
+		return "", connectError(transport.ClassProtocol, s.to.Host, err, fmt.Sprintf("%s printed more than %d KiB", s.tool.program, process.MaxOutput>>10), "")
 	case err != nil:
 		return "", s.refused(err, said)
 	}
 	return out, nil
 }
 
-// limited is ctx with the time for connecting.
+// limited returns ctx with the connect timeout.
 func (s *starter) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.to.ConnectTimeout <= 0 {
 		return context.WithCancel(ctx)

@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestEachTool: what differs between the programs is how they are called.
+// TestEachTool checks the different command lines of the programs.
 func TestEachTool(t *testing.T) {
 	w := newWorld(t)
 	u := transporttest.Users(t).Denied
@@ -45,7 +45,7 @@ func TestEachTool(t *testing.T) {
 	}
 	for _, c := range []struct {
 		to    transport.Dest
-		calls string // that are made for what follows
+		calls string // calls of the program for the following command
 	}{
 		{transport.Dest{Protocol: "docker", Host: "web", Options: Tool{Service: "unix:///x y", Shell: "bash\x00-lc"}},
 			`docker ["inspect" "--type" "container" "--format" "{{.Id}} {{.State.Status}} {{.Config.User}}" "web"] DOCKER_HOST=unix:///x y
@@ -85,7 +85,7 @@ lxc ["exec" "far:web" "--mode" "non-interactive" "--user" "` + account.Uid + `" 
 	}
 }
 
-// script finds the texts that are run.
+// script matches the scripts that are run.
 var script = regexp.MustCompile(`"sh" "-c" "printf.*" "bolt-[0-9a-f]{32}" ("[a-z]+" "-l?c") ".*"\]`)
 
 func TestRefusals(t *testing.T) {
@@ -93,16 +93,16 @@ func TestRefusals(t *testing.T) {
 		name   string
 		change func(t *testing.T, w *world, to *transport.Dest)
 		class  transport.Class
-		text   string // of the error, in parts
+		text   string // parts of the error text
 	}{
 		{"no such container", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "nosuch" }, transport.ClassConnect,
 			"Could not find a container with name or ID matching 'nosuch'|docker ps"},
-		{"two of that beginning", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "c0ffee" }, transport.ClassConnect, "Multiple IDs|more of the ID"},
+		{"two of that beginning", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "c0ffee" }, transport.ClassConnect, "Multiple IDs|longer part of the ID"},
 		{"stopped", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "db" }, transport.ClassConnect, `"exited"|docker start db`},
 		{"paused", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "cache" }, transport.ClassConnect, "paused"},
-		{"an option for a name", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "--help" }, transport.ClassResolve, "no name of a container"},
-		{"no name", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "" }, transport.ClassResolve, "no name of a container"},
-		{"no program", func(t *testing.T, _ *world, _ *transport.Dest) { t.Setenv("PATH", t.TempDir()) }, transport.ClassConnect, "docker is not to be found on PATH|Install"},
+		{"an option for a name", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "--help" }, transport.ClassResolve, "not a container name"},
+		{"no name", func(_ *testing.T, _ *world, to *transport.Dest) { to.Host = "" }, transport.ClassResolve, "not a container name"},
+		{"no program", func(t *testing.T, _ *world, _ *transport.Dest) { t.Setenv("PATH", t.TempDir()) }, transport.ClassConnect, "docker was not found on PATH|Install"},
 		{"no daemon", func(t *testing.T, w *world, _ *transport.Dest) {
 			w.put(t, "say", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n")
 		}, transport.ClassConnect, "docker.sock|systemctl start docker|service-url"},
@@ -119,9 +119,9 @@ func TestRefusals(t *testing.T) {
 			to.ConnectTimeout = 500 * time.Millisecond
 		}, transport.ClassTimeout, "did not answer within 500ms"},
 		{"prints for ever", func(t *testing.T, w *world, _ *transport.Dest) { w.put(t, "flood", "inspect") }, transport.ClassProtocol, "more than 64 KiB"},
-		{"is another program", func(t *testing.T, w *world, _ *transport.Dest) { w.put(t, "containers", "<html> web running x") }, transport.ClassProtocol, "does not answer as it should|another one"},
+		{"is another program", func(t *testing.T, w *world, _ *transport.Dest) { w.put(t, "containers", "<html> web running x") }, transport.ClassProtocol, "sent an unexpected answer|another program"},
 		{"stops in between", func(t *testing.T, w *world, _ *transport.Dest) { t.Setenv("BOLT_TEST_NO_SH", "1") }, transport.ClassBootstrap, "no sh in the container"},
-		{"lxd without names", func(_ *testing.T, _ *world, to *transport.Dest) { to.Protocol, to.User = "lxd", "app" }, transport.ClassUnsupported, "user's number"},
+		{"lxd without names", func(_ *testing.T, _ *world, to *transport.Dest) { to.Protocol, to.User = "lxd", "app" }, transport.ClassUnsupported, "Set the user ID"},
 		{"lxd without container", func(_ *testing.T, _ *world, to *transport.Dest) {
 			to.Protocol, to.Host, to.Options = "lxd", "nosuch", Tool{Service: "local"}
 		}, transport.ClassConnect, "Could not find a container|lxc list"},
@@ -154,7 +154,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestToolDies: a command whose program is killed is lost, and ends there.
+// TestToolDies checks that a command whose program is killed counts as lost,
+// and ends in the container.
 func TestToolDies(t *testing.T) {
 	w := newWorld(t)
 	conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(t.Context(), transport.Dest{Protocol: "docker", Host: "web"})
@@ -173,7 +174,7 @@ func TestToolDies(t *testing.T) {
 		}
 	}
 	var once sync.Once
-	// bash would tell the end of sleep to whoever is not there.
+	// Otherwise bash would print a message about the end of sleep.
 	_, err = conn.Run(within(t, 20*time.Second), &transport.Cmd{Line: "exec 2>/dev/null; trap 'echo >" + gone + "; exit' TERM; echo up; while :; do sleep 0.05; done",
 		Stdout: writer(func() { once.Do(kill) })})
 	if e, ok := errors.AsType[*transport.Error](err); !ok || e.Class != transport.ClassLost || !strings.Contains(e.Error(), "docker was ended by signal KILL") {
@@ -189,8 +190,8 @@ func TestToolDies(t *testing.T) {
 	}
 }
 
-// TestContainerStops: a command whose container is stopped is lost; one that is
-// killed in a container that goes on is not.
+// TestContainerStops checks that a command counts as lost if its container is
+// stopped, but not if the command is killed and the container keeps running.
 func TestContainerStops(t *testing.T) {
 	w := newWorld(t)
 	conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(t.Context(), transport.Dest{Protocol: "docker", Host: "web"})
@@ -215,7 +216,7 @@ func TestContainerStops(t *testing.T) {
 	}
 }
 
-// writer is told of each piece of output.
+// writer is called for each piece of output.
 type writer func()
 
 func (w writer) Write(p []byte) (int, error) {
@@ -223,8 +224,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzEnd: whatever a command prints comes as it was but for the mark, however
-// it is cut.
+// FuzzEnd checks that the output of a command is unchanged except for the mark,
+// in pieces of any size.
 func FuzzEnd(f *testing.F) {
 	const token = "bolt-0123"
 	f.Add([]byte("text\n"), []byte("more"), uint8(3), uint8(7))
@@ -254,8 +255,8 @@ func FuzzEnd(f *testing.F) {
 	})
 }
 
-// FuzzAnswers: whatever a program answers, no container comes of it that was not
-// asked for, or that would be an option.
+// FuzzAnswers checks that no answer of a program leads to a container that was
+// not requested, or that would be an option.
 func FuzzAnswers(f *testing.F) {
 	f.Add("c0ffee running root\n", "web")
 	f.Add("web,RUNNING\nweb2,STOPPED\n", "web")
@@ -271,8 +272,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// FuzzSign: the sign is found behind whatever a program prints first, however it
-// is cut.
+// FuzzSign checks that the mark is found after any output of the program, in
+// pieces of any size.
 func FuzzSign(f *testing.F) {
 	const token = "bolt-0123"
 	f.Add([]byte("warning\n"), []byte("text"))

@@ -13,16 +13,16 @@ import (
 	"bolt/transport/shell"
 )
 
-// connectError is a container that was not reached.
+// connectError returns the error for a container that could not be reached.
 func connectError(class transport.Class, host string, cause error, why, hint string) *transport.Error {
 	return &transport.Error{Class: class, Code: "CONNECT_ERROR", Err: cause, Hint: hint,
 		Msg: fmt.Sprintf("Failed to connect to %s: %s", host, why)}
 }
 
-// quoted is far-side text in a message.
+// quoted returns remote text for a message.
 func quoted(s string) string { return strconv.Quote(shell.FirstLines(s)) }
 
-// gaveUp is the error for a program whose answer nobody waits for any more.
+// gaveUp returns the error for a program that was stopped before it answered.
 func (s *starter) gaveUp(ctx context.Context) *transport.Error {
 	cause := context.Cause(ctx)
 	switch {
@@ -36,41 +36,41 @@ func (s *starter) gaveUp(ctx context.Context) *transport.Error {
 
 func (s *starter) missing(cause error) *transport.Error {
 	return connectError(transport.ClassConnect, s.to.Host, cause,
-		fmt.Sprintf("Could not find a container with name or ID matching '%s'", s.to.Host), s.tool.list+" shows those that run.")
+		fmt.Sprintf("Could not find a container with name or ID matching '%s'", s.to.Host), s.tool.list+" lists the running containers.")
 }
 
-// A complaint is how programs say that something is the matter: by one of these
+// A complaint is an error of the programs. It is recognized by one of these
 // texts, in lower case.
 type complaint struct {
 	texts []string
 	class transport.Class
-	why   string // instead of the program's own words
+	why   string // replaces the program's own text
 	hint  string
 }
 
-// complaints are in the order in which they are looked for.
+// complaints returns the known errors, in the order in which they are searched.
 func (s *starter) complaints() []complaint {
 	t := s.tool
 	return []complaint{
 		{texts: []string{`exec: "sh"`, "executable file `sh` not found", "stat sh: no such file"}, class: transport.ClassBootstrap,
-			why: "there is no sh in the container", hint: "Commands, scripts, tasks and copies need a shell there, and the usual programs."},
+			why: "there is no sh in the container", hint: "Commands, scripts, tasks and copies need a shell and the usual programs in the container."},
 		{texts: []string{"permission denied while trying to connect", "connect: permission denied", "socket: permission denied"}, class: transport.ClassConnect,
-			hint: fmt.Sprintf("Run bolt as a user who may use %s: root, or a member of the group %s.", t.program, t.group)},
+			hint: fmt.Sprintf("Run bolt as a user with access to %s: root, or a member of the group %s.", t.program, t.group)},
 		{texts: []string{"cannot connect to", "is the docker daemon running", "connection refused", "unable to connect", "error during connect",
 			"daemon doesn't appear to be started", "no such host", "i/o timeout"}, class: transport.ClassConnect, hint: t.down},
 		{texts: []string{"multiple ids found", "more than one", "ambiguous"}, class: transport.ClassConnect,
-			hint: fmt.Sprintf("Give more of the ID, or the name: %s shows those that run.", t.list)},
+			hint: fmt.Sprintf("Use a longer part of the ID, or the name: %s lists the running containers.", t.list)},
 		{texts: []string{"is not running", "not running", "container state improper", "is paused"}, class: transport.ClassConnect,
 			hint: fmt.Sprintf("Start it: %s %s", t.start, s.to.Host)},
 		{texts: []string{"unable to find user", "no matching entries in passwd"}, class: transport.ClassAuth},
 	}
 }
 
-// absences are how programs say that there is no such container.
+// absences are the texts with which programs report that a container does not
+// exist.
 var absences = [...]string{"no such container", "no container with name", "no such object", "instance not found"}
 
-// refused is the error for a program that ended with a complaint, without
-// having done what it was to do.
+// refused returns the error for a program that failed before it did its work.
 func (s *starter) refused(cause error, said string) *transport.Error {
 	text := shell.FirstLines(said)
 	low := strings.ToLower(text)
@@ -84,7 +84,7 @@ func (s *starter) refused(cause error, said string) *transport.Error {
 		}
 	}
 	if text == "" {
-		text = fmt.Sprintf("%s gave no reason (%v)", s.tool.program, cause)
+		text = fmt.Sprintf("%s printed no reason (%v)", s.tool.program, cause)
 	}
 	return connectError(transport.ClassConnect, s.to.Host, cause, text, "")
 }

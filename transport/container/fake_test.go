@@ -23,18 +23,18 @@ import (
 	"bolt/transport/process"
 )
 
-// The test program is also docker, podman and lxc, when it is called by these
-// names: it takes the command lines that the programs' manuals describe, and
-// runs what is asked for beside the test, so that the conformance suite can look
-// at it. What its containers are is in a file that a variable names.
+// The test program is also docker, podman and lxc, if it is called by these
+// names. It accepts the command lines in the programs' manuals. It runs the
+// requested command on the test's machine, so that the conformance suite can
+// check it. A variable names the file with its containers.
 
-// varWorld names the directory of a fake program's world:
+// varWorld is the variable with the directory of a fake program's world:
 //
-//	containers   a line for each: ID, name, state, user
-//	say          is printed on stderr at once, then the program ends with status 1
-//	flood        names the command that prints for ever
-//	hang         names the command that says nothing, for ever
-//	pid          gets the number of the program that runs something
+//	containers   a line for each container: ID, name, state, user
+//	say          text to print on stderr; then the program ends with status 1
+//	flood        the command that prints forever
+//	hang         the command that prints nothing and never ends
+//	pid          gets the process ID of the program that runs a command
 //	log          gets the command lines
 const varWorld = "BOLT_TEST_CONTAINERS"
 
@@ -45,11 +45,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is where the fake programs are.
+// world is the directory of the fake programs.
 type world struct{ dir string }
 
-// newWorld puts fake programs on PATH, and a container web, whose ID begins with
-// c0ffee.
+// newWorld puts fake programs on PATH, and creates a container web whose ID
+// begins with c0ffee.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t.TempDir()}
@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Setenv("PATH", w.dir+":"+os.Getenv("PATH"))
 	t.Setenv(varWorld, w.dir)
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // else each program stays for a second
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each program waits a second at its end
 	w.put(t, "containers", "c0ffee0001 web running root\nc0ffee0002 db exited root\nc0ffee0003 cache paused root\n")
 	return w
 }
@@ -77,7 +77,7 @@ func (w *world) put(t *testing.T, name, text string) {
 }
 
 func (w *world) read(name string) string {
-	b, _ := os.ReadFile(filepath.Join(w.dir, name)) // "" if there is none
+	b, _ := os.ReadFile(filepath.Join(w.dir, name)) // "" if the file does not exist
 	return string(b)
 }
 
@@ -121,7 +121,8 @@ func fake(name string, args []string) int {
 	return complain(125, "unknown command: %q", args)
 }
 
-// find looks for a container as docker does: by ID, name, or the beginning of an ID.
+// find searches a container as docker does: by ID, name, or the beginning of an
+// ID.
 func (w *world) find(name string) []string {
 	var prefixed []string
 	for line := range strings.Lines(w.read("containers")) {
@@ -221,8 +222,8 @@ func (w *world) lxcExec(args []string) int {
 	return contain(args[1:], as, tty, true)
 }
 
-// contain runs a program as a container would: in a session of its own, in the
-// user's home, with a terminal of its own if there is to be one.
+// contain runs a program like a container: in its own session, in the user's
+// home directory, and with its own terminal if tty is set.
 func contain(argv []string, as string, tty, in bool) int {
 	account, err := user.Lookup(as)
 	if err != nil {
@@ -255,12 +256,12 @@ func contain(argv []string, as string, tty, in bool) int {
 	if err := cmd.Start(); err != nil {
 		return complain(126, "%v", err)
 	}
-	// The other end of its standard input is to be nobody's but the caller's.
+	// Only the caller must hold the other end of the standard input.
 	os.Stdin.Close()
 	return status(cmd.Wait())
 }
 
-// status is a process's end as docker tells it.
+// status returns the exit status as docker reports it.
 func status(err error) int {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
@@ -272,8 +273,8 @@ func status(err error) int {
 	return exit.ExitCode()
 }
 
-// onTerminal hands a terminal on to one of the container's. As with docker, the
-// end of the program is not that of what it runs.
+// onTerminal connects a terminal with a terminal of the container. As with
+// docker, the end of the program does not end the command.
 func onTerminal(o process.Options) int {
 	if !term.IsTerminal(0) {
 		return complain(1, "the input device is not a TTY")
@@ -298,7 +299,7 @@ func onTerminal(o process.Options) int {
 	return st.Code
 }
 
-// within is a context that ends a test that hangs.
+// within returns a context that ends a hanging test.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)

@@ -10,14 +10,15 @@ import (
 
 // A Tool is the value of Dest.Options for these transports.
 type Tool struct {
-	// Service is where the containers are: docker's DOCKER_HOST, lxd's remote; "" for the
-	// program's own choice.
+	// Service is the location of the containers: docker's DOCKER_HOST or lxd's
+	// remote; "" for the program's default.
 	Service string
-	// Shell runs a line in a container, which becomes its last argument; none: "sh -c".
+	// Shell runs a line in a container; the line becomes its last argument. The
+	// default is "sh -c".
 	Shell transport.Words
 }
 
-// Transports returns how docker, podman and lxd are configured.
+// Transports returns the configuration options of docker, podman and lxd.
 func Transports() []option.Transport {
 	return []option.Transport{
 		contained("docker", "service-url", ordered.Of("cleanup", true), option.Host(), option.Text("service-url")),
@@ -26,8 +27,8 @@ func Transports() []option.Transport {
 	}
 }
 
-// contained describes a transport to containers with some options of its own.
-// service is the one that says where the containers are.
+// contained returns a container transport with its own options. service is the
+// option with the location of the containers.
 func contained(name, service string, defaults *ordered.Map, own ...option.Option) option.Transport {
 	shared := append(option.RunAs(), option.Cleanup(), option.Interpreters(), option.Text("shell-command"), option.TmpDir(), option.TTY())
 	return option.Transport{
@@ -43,5 +44,6 @@ func contained(name, service string, defaults *ordered.Map, own ...option.Option
 	}
 }
 
-// firstAnswer bounds the wait for the program's first answer. There is no option for it.
+// firstAnswer limits the wait for the program's first answer. It cannot be
+// configured.
 const firstAnswer = 10 * time.Second

@@ -10,8 +10,8 @@ import (
 	"bolt/transport/transporttest"
 )
 
-// TestReal runs the suite in a container of the real programs, which
-// scripts/containers.sh has started: one that shares the machine's files,
+// TestReal runs the suite with the real programs, in a container that
+// scripts/containers.sh has started. The container shares the machine's files,
 // processes and users with the test.
 func TestReal(t *testing.T) {
 	for _, protocol := range []string{"docker", "podman"} {

@@ -22,28 +22,30 @@ import (
 // starter starts sessions in one container.
 type starter struct {
 	tool  *tool
-	path  string   // of the program
-	env   []string // of the program, nil for ours
+	path  string   // path of the program
+	env   []string // environment of the program; nil for this process's
 	to    transport.Dest
 	given Tool
 	box   box
 	log   *slog.Logger
 }
 
-// The first process in the container is a shell that says that it is there,
-// with its number, waits until it is told to go on, runs the shell that was
-// asked for, and says how that has ended. So a program that fails by itself is
-// known from a command that does, before and afterwards; nothing runs of what has
-// been given up before; and a shell is told its line as its argument, with
-// nothing of ours in it.
+// The first process in the container is a shell. It prints a mark and its
+// process ID, waits for permission to continue, runs the requested shell, and
+// prints how that shell ended. This has three purposes. A failure of the
+// program differs from a failure of the command, before and after the start.
+// Nothing runs if the start was cancelled. The requested shell gets its line as
+// an argument, without additions.
 //
-// When the end is told, the program's stdin is closed, by which the watcher there
-// (package shell) sees it: docker does not end a process's stdin with it. The
-// first process survives the TERM that goes to all of its group, so as to tell
-// of what comes of it, and lets no shell report a death by a signal.
+// When the first process prints the end, the program's stdin is closed. The
+// watcher in the container (package shell) detects that: docker does not end a
+// process's stdin together with the process. The first process ignores the TERM
+// that its whole group gets, so that it can report the result. It also prevents
+// that a shell prints a message about a signal.
 //
-// With a terminal it becomes the other shell and tells no more: there is no
-// watcher, and what it reads would be echoed.
+// With a terminal, the first process replaces itself by the other shell and
+// reports nothing more. There is no watcher, and the terminal would echo its
+// input.
 const (
 	first = `printf '%s %s\n' "$0" $$ >&2; read -r _bolt_go || exit; trap : TERM; ` +
 		`exec 3>&2 2>/dev/null; (exec 2>&3 3>&-; exec "$@"); printf '%s=%s\n' "$0" $? >&3`
@@ -80,15 +82,15 @@ func newToken() string {
 	return "bolt-" + hex.EncodeToString(b)
 }
 
-// session is a program that runs something in a container.
+// session is a program that runs a command in a container.
 type session struct {
 	*process.Session
 	*starter
 	base           context.Context // never ends
 	tty            bool
 	hung           sync.Once
-	end            *endReader // of stderr, nil with a terminal
-	pid            string     // in the container
+	end            *endReader // reader of stderr; nil with a terminal
+	pid            string     // process ID in the container
 	stdout, stderr io.Reader
 }
 
@@ -98,7 +100,7 @@ func (s *session) Stdout() io.Reader { return s.stdout }
 // Stderr implements shell.Session.
 func (s *session) Stderr() io.Reader { return s.stderr }
 
-// begin waits for the sign of the first process, and lets it go on.
+// begin waits for the mark of the first process, and lets it continue.
 func (s *session) begin(ctx context.Context, token string) error {
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
@@ -108,8 +110,8 @@ func (s *session) begin(ctx context.Context, token string) error {
 		from = &s.stdout
 	}
 	noise, pid, rest, err := readSign(*from, token)
-	if err != nil && !s.tty && !errors.Is(err, errNoise) { // docker complains on stdout
-		more, _ := io.ReadAll(io.LimitReader(s.stdout, maxNoise)) // what has come will do
+	if err != nil && !s.tty && !errors.Is(err, errNoise) { // docker prints errors on stdout
+		more, _ := io.ReadAll(io.LimitReader(s.stdout, maxNoise)) // the data that has arrived is enough
 		noise = append(noise, more...)
 	}
 	inTime := unhook()
@@ -123,24 +125,25 @@ func (s *session) begin(ctx context.Context, token string) error {
 		return e
 	case errors.Is(err, errNoise):
 		s.Session.Close()
-		return connectError(transport.ClassProtocol, s.to.Host, err, fmt.Sprintf("%s prints too much before it begins: %s", s.tool.program, quoted(string(noise))), "")
+		return connectError(transport.ClassProtocol, s.to.Host, err, fmt.Sprintf("%s printed too much before the command began: %s", s.tool.program, quoted(string(noise))), "")
 	case err != nil:
 		return s.notBegun(noise)
 	}
 	if text := shell.FirstLines(string(noise)); text != "" {
-		s.log.Debug("said before it began", "target", s.to.Host, "program", s.tool.program, "text", text)
+		s.log.Debug("output before the command began", "target", s.to.Host, "program", s.tool.program, "text", text)
 	}
 	s.pid = pid
 	*from = io.MultiReader(bytes.NewReader(rest), *from)
 	if !s.tty {
 		s.end = &endReader{from: *from, mark: []byte(token + "="), told: func() { s.Session.Stdin().Close() }}
 		s.stderr = s.end
-		_, _ = io.WriteString(s.Session.Stdin(), "\n") // if nobody reads it, the session's end says why
+		_, _ = io.WriteString(s.Session.Stdin(), "\n") // the end of the session explains an error
 	}
 	return nil
 }
 
-// notBegun is the error for a program that ended before its process had begun.
+// notBegun returns the error for a program that ended before its process had
+// begun.
 func (s *session) notBegun(said []byte) error {
 	st, err := s.Session.Wait()
 	s.Session.Close()
@@ -154,14 +157,14 @@ func (s *session) notBegun(said []byte) error {
 	return s.refused(err, string(said))
 }
 
-// maxNoise is how much a program may say before the first process is there.
+// maxNoise limits the output of a program before the first process has begun.
 const maxNoise = 64 << 10
 
 var errNoise = errors.New("too much noise")
 
-// readSign reads to the end of the line that says that the first process is
-// there, and returns what was in front of it, the process's number, and what
-// was read behind it.
+// readSign reads up to the end of the line with the mark of the first process.
+// It returns the output before the mark, the process ID, and the data after the
+// line.
 func readSign(from io.Reader, token string) (noise []byte, pid string, rest []byte, err error) {
 	var text []byte
 	buf := make([]byte, 4<<10)
@@ -183,8 +186,8 @@ func readSign(from io.Reader, token string) (noise []byte, pid string, rest []by
 }
 
 // Wait implements shell.Session. The status is the one that the first process
-// tells; the program's own is asked only if it does not, which is so when
-// everything there was killed.
+// prints. Only if there is none, the program's own status is used; that happens
+// if all processes in the container were killed.
 func (s *session) Wait() (transport.Status, error) {
 	st, err := s.Session.Wait()
 	switch {
@@ -210,16 +213,16 @@ func (s *session) Wait() (transport.Status, error) {
 
 const (
 	killed = 137              // 128 and the number of KILL
-	looks  = 10 * time.Second // how long a container is looked for when its program has ended oddly
+	looks  = 10 * time.Second // time to look for the container after its program ended unexpectedly
 )
 
 func (s *session) lost(cause error, why string) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost, Err: cause,
-		Msg: fmt.Sprintf("Lost the connection to %s while a command ran there, which was told to end: %s", s.to.Host, why)}
+		Msg: fmt.Sprintf("Lost the connection to %s while a command ran; the command was stopped: %s", s.to.Host, why)}
 }
 
-// Close implements shell.Session. What a program ran with a terminal does not
-// notice its end, and is hung up by another one first.
+// Close implements shell.Session. A command with a terminal does not notice the
+// end of its program, so another program hangs it up first.
 func (s *session) Close() error {
 	select {
 	case <-s.Done():
@@ -231,8 +234,8 @@ func (s *session) Close() error {
 	return s.Session.Close()
 }
 
-// hangUp does what the end of a terminal does (SIGHUP in signal(7)), and waits a
-// moment for the program to notice.
+// hangUp does the same as the end of a terminal (SIGHUP in signal(7)), and
+// waits a moment for the program to end.
 func (s *session) hangUp() {
 	s.hung.Do(func() {
 		ctx, cancel := context.WithTimeout(s.base, transport.DefaultGrace)
@@ -249,18 +252,18 @@ func (s *session) hangUp() {
 	})
 }
 
-// endReader reads a stderr and takes the mark of the end out of it.
+// endReader reads stderr and removes the mark of the end.
 type endReader struct {
 	from   io.Reader
-	mark   []byte // what it begins with
-	told   func() // is called when it has come
-	held   []byte // what may be the beginning of it, or has not been read
+	mark   []byte // the beginning of the mark
+	told   func() // called when the mark has arrived
+	held   []byte // a possible beginning of the mark, or data that was not read yet
 	err    error
 	seen   bool
 	status int
 }
 
-// Read makes it an io.Reader.
+// Read implements io.Reader.
 func (r *endReader) Read(p []byte) (int, error) {
 	for {
 		if n := r.ready(); n > 0 {
@@ -276,7 +279,7 @@ func (r *endReader) Read(p []byte) (int, error) {
 	}
 }
 
-// ready is how much of what is held may be handed on.
+// ready returns the number of held bytes that can be returned.
 func (r *endReader) ready() int {
 	i := bytes.Index(r.held, r.mark)
 	switch {
@@ -289,11 +292,11 @@ func (r *endReader) ready() int {
 	}
 	number, rest, ok := bytes.Cut(r.held[len(r.mark):], []byte("\n"))
 	if !ok && len(number) <= len("255") && r.err == nil {
-		return 0 // it is not all there
+		return 0 // the mark is not complete
 	}
 	status, err := strconv.ParseUint(string(number), 10, 8)
 	if !ok || err != nil {
-		return len(r.mark) // somebody else's
+		return len(r.mark) // not our mark
 	}
 	r.held = append(r.held[:0], rest...)
 	r.seen, r.status = true, int(status)
@@ -301,8 +304,8 @@ func (r *endReader) ready() int {
 	return len(r.held)
 }
 
-// prefixAtEnd is the length of the longest beginning of mark, but for all of it,
-// that text ends with.
+// prefixAtEnd returns the length of the longest proper prefix of mark that is a
+// suffix of text.
 func prefixAtEnd(text, mark []byte) int {
 	for n := min(len(text), len(mark)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, mark[:n]) {

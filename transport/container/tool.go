@@ -7,24 +7,24 @@ import (
 	"bolt/transport"
 )
 
-// A tool is a program that reaches containers, and how it is told to.
+// A tool is a program for containers, with its arguments.
 //
-// Sources: docker-exec(1), docker-inspect(1), podman-exec(1), podman-inspect(1),
-// and what "lxc exec --help" and "lxc list --help" say.
+// Sources: docker-exec(1), docker-inspect(1), podman-exec(1),
+// podman-inspect(1), and the output of "lxc exec --help" and "lxc list --help".
 type tool struct {
-	program string // looked for on PATH
-	service string // variable of its environment that says where its daemon is, "" for none
-	list    string // command that shows the containers, for hints
-	start   string // and one that starts one
-	down    string // what to do when its daemon does not answer
-	group   string // whose members may use it
+	program string // searched on PATH
+	service string // its environment variable with the address of the daemon; "" if there is none
+	list    string // command that lists the containers, for hints
+	start   string // command that starts a container
+	down    string // what to do if its daemon does not answer
+	group   string // group whose members may use it
 
-	// find are arguments that print the container that is meant.
+	// find returns the arguments that print the requested container.
 	find func(to *transport.Dest) []string
-	// parse reads what they print. ok is false for what nobody would print who
-	// speaks of a container.
+	// parse parses the output of find. ok is false if the output is not a
+	// description of a container.
 	parse func(to *transport.Dest, out string) (b box, ok bool)
-	// exec are the arguments in front of a command.
+	// exec returns the arguments before a command.
 	exec func(b *box, tty bool) []string
 }
 
@@ -32,8 +32,8 @@ type tool struct {
 type box struct {
 	id    string // "" if there is none
 	state string // in lower case: running, exited, paused …
-	user  string // whose processes are started there
-	asked string // the user that was asked for, "" for the container's own
+	user  string // user of the processes that are started in it
+	asked string // requested user; "" for the container's default
 }
 
 // tools are the transports of this package.
@@ -41,23 +41,23 @@ func tools() map[string]*tool {
 	return map[string]*tool{
 		"docker": {
 			program: "docker", service: "DOCKER_HOST", list: "docker ps", start: "docker start",
-			down:  "Start the daemon (systemctl start docker), or say where it is with service-url.",
+			down:  "Start the daemon (systemctl start docker), or set service-url to its address.",
 			group: "docker", find: inspect, parse: parseInspect, exec: dockerExec,
 		},
 		"podman": {
 			program: "podman", list: "podman ps", start: "podman start",
-			down:  "Each user has containers of his own: is it this user's?",
+			down:  "Each user has separate containers: check that the container belongs to this user.",
 			group: "root", find: inspect, parse: parseInspect, exec: dockerExec,
 		},
 		"lxd": {
 			program: "lxc", list: "lxc list", start: "lxc start",
-			down:  "Start LXD (lxd activateifneeded), or name another remote.",
+			down:  "Start LXD (lxd activateifneeded), or set another remote.",
 			group: "lxd", find: lxcList, parse: parseList, exec: lxcExec,
 		},
 	}
 }
 
-// inspect takes a name, an ID, or the beginning of one.
+// inspect accepts a name, an ID, or the beginning of an ID.
 func inspect(to *transport.Dest) []string {
 	return []string{"inspect", "--type", "container", "--format", "{{.Id}} {{.State.Status}} {{.Config.User}}", to.Host}
 }
@@ -77,9 +77,9 @@ func parseInspect(to *transport.Dest, out string) (box, bool) {
 	return b, true
 }
 
-// neverTyped is what would detach the program from a terminal: keys that nobody
-// types and no data has in a row. docker takes no empty list for "none", and
-// keeps back a last byte that is the first of them.
+// neverTyped is the key sequence that detaches the program from a terminal. No
+// user types it and no data contains it. docker does not accept an empty
+// sequence, and holds back a last byte that is the first key of the sequence.
 const neverTyped = "ctrl-_,ctrl-^,ctrl-_,ctrl-],ctrl-_,ctrl-^,ctrl-^,ctrl-],ctrl-_,ctrl-_,ctrl-^,ctrl-]"
 
 func isHex(s string) bool {
@@ -97,7 +97,7 @@ func dockerExec(b *box, tty bool) []string {
 	return append(args, b.id)
 }
 
-// remote is the part of an instance's name that says where it is.
+// remote returns the part of an instance's name that names its remote.
 func remote(to *transport.Dest) string {
 	given, _ := to.Options.(Tool)
 	if given.Service == "" {
@@ -106,7 +106,8 @@ func remote(to *transport.Dest) string {
 	return given.Service + ":"
 }
 
-// lxcList filters by a regular expression. A dot in it is any character.
+// lxcList filters by a regular expression. A dot in the host name matches any
+// character.
 func lxcList(to *transport.Dest) []string {
 	return []string{"list", remote(to), "^" + to.Host + "$", "--format", "csv", "-c", "ns"}
 }
@@ -140,7 +141,7 @@ func lxcExec(b *box, tty bool) []string {
 	return append(args, "--")
 }
 
-// isNumber reports whether a user is named by number, as lxc wants it.
+// isNumber reports whether a user is a user ID, as lxc requires.
 func isNumber(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 32)
 	return err == nil

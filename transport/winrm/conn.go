@@ -10,16 +10,16 @@ import (
 	"bolt/transport/powershell"
 )
 
-// Conn is one machine, reached. It is a powershell.Starter.
+// Conn is an open connection to one machine. It is a powershell.Starter.
 type Conn struct {
 	p    *peer
-	life context.Context // of who dialed, without its end
+	life context.Context // context of Dial without its end
 	poll time.Duration   // how long the server waits for output
-	end  time.Duration   // how long the end of a command, or of a shell, may take
+	end  time.Duration   // time limit for the end of a command or a shell
 	temp powershell.Temp
 
 	mu     sync.Mutex
-	free   []string // shells that run nothing
+	free   []string // shells without a running command
 	busy   map[string]bool
 	closed bool
 }
@@ -45,7 +45,7 @@ func (c *Conn) options() powershell.Options {
 	return powershell.Options{Host: c.p.host, User: c.p.user, Temp: &c.temp}
 }
 
-// Close removes the shells, with what runs in them.
+// Close removes the shells and ends their commands.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	shells := c.free
@@ -63,8 +63,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// remove deletes a shell. If that does not work, the server does so by itself
-// when nobody has asked for it long enough.
+// remove deletes a shell. If that fails, the server deletes the shell itself
+// after it has not been used for a while.
 func (c *Conn) remove(id string) error {
 	ctx, cancel := context.WithTimeout(c.life, c.end)
 	defer cancel()
@@ -72,7 +72,7 @@ func (c *Conn) remove(id string) error {
 	return err
 }
 
-// shell returns a shell that runs nothing, and whether it is a new one.
+// shell returns a shell without a running command, and whether it is new.
 func (c *Conn) shell(ctx context.Context) (id string, isNew bool, err error) {
 	c.mu.Lock()
 	if c.closed {
@@ -93,7 +93,7 @@ func (c *Conn) shell(ctx context.Context) (id string, isNew bool, err error) {
 	}
 	id = a.shellID()
 	if id == "" {
-		return "", false, errors.New("its answer names no shell")
+		return "", false, errors.New("its answer does not name a shell")
 	}
 	c.mu.Lock()
 	closed := c.closed
@@ -108,7 +108,7 @@ func (c *Conn) shell(ctx context.Context) (id string, isNew bool, err error) {
 	return id, true, nil
 }
 
-// done gives a shell back; a kept one may run another command.
+// done releases a shell. If keep is set, the shell can run another command.
 func (c *Conn) done(id string, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

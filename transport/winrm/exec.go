@@ -17,12 +17,12 @@ import (
 	"bolt/transport/powershell"
 )
 
-// A sinkError is an error of who takes the output.
+// A sinkError is an error of a writer of the output.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
-// Exec makes it a powershell.Starter.
+// Exec implements powershell.Starter.
 func (c *Conn) Exec(ctx context.Context, line string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	shell, command, err := c.start(ctx, line)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Conn) Exec(ctx context.Context, line string, stdin io.Reader, stdout, s
 	wg.Go(func() {
 		err := c.send(work, shell, command, stdin)
 		if f, ok := errors.AsType[*fault](err); ok {
-			// Most often the command has ended, or has closed its input.
+			// Usually, the command has ended or has closed its input.
 			refused.Store(f)
 		} else if err != nil {
 			cancel(err)
@@ -42,7 +42,7 @@ func (c *Conn) Exec(ctx context.Context, line string, stdin io.Reader, stdout, s
 	})
 	code, err := c.receive(work, shell, command, &refused, stdout, stderr)
 	if cause := context.Cause(work); err != nil && cause != nil && ctx.Err() == nil {
-		err = cause // what could not be sent
+		err = cause // the error of sending
 	}
 	cancel(nil)
 	wg.Wait()
@@ -58,7 +58,7 @@ func (c *Conn) Exec(ctx context.Context, line string, stdin io.Reader, stdout, s
 	return 0, c.failed(ctx, err, fate)
 }
 
-// start starts a line in a shell that runs nothing.
+// start starts a line in a shell without a running command.
 func (c *Conn) start(ctx context.Context, line string) (shell, command string, err error) {
 	for {
 		shell, isNew, err := c.shell(ctx)
@@ -70,19 +70,19 @@ func (c *Conn) start(ctx context.Context, line string) (shell, command string, e
 			if command := strings.TrimSpace(a.Command); command != "" {
 				return shell, command, nil
 			}
-			err = errors.New("its answer names no command")
+			err = errors.New("its answer does not name a command")
 		}
 		c.done(shell, false)
 		if f, ok := errors.AsType[*fault](err); ok && !isNew && f.noShell() {
-			continue // it was not used for too long
+			continue // it was unused for too long
 		}
 		_ = c.remove(shell) // the line may run
 		return "", "", err
 	}
 }
 
-// send sends standard input and its end. A *fault is the error if it is not
-// taken any more.
+// send sends standard input and its end. If the server does not accept more,
+// the error is a *fault.
 func (c *Conn) send(ctx context.Context, shell, command string, stdin io.Reader) error {
 	buf := make([]byte, sendPiece)
 	for {
@@ -98,15 +98,16 @@ func (c *Conn) send(ctx context.Context, shell, command string, stdin io.Reader)
 		case err != nil:
 			return err
 		case a.Sent == nil:
-			return errors.New("its answer does not say that it has taken what was sent")
+			return errors.New("its answer does not confirm the sent data")
 		case last:
 			return nil
 		}
 	}
 }
 
-// receive hands output on until the command has ended. If that was refused what
-// it was to read, without a good reason, it may wait for it for ever.
+// receive passes on output until the command has ended. If the server has
+// refused input for no good reason, receive returns an error, because the
+// command may wait for its input forever.
 func (c *Conn) receive(ctx context.Context, shell, command string, refused *atomic.Pointer[fault], stdout, stderr io.Writer) (int, error) {
 	for {
 		why := refused.Load()
@@ -115,16 +116,16 @@ func (c *Conn) receive(ctx context.Context, shell, command string, refused *atom
 			if why != nil && !why.pipeClosed() {
 				return 0, why
 			}
-			continue // it has said nothing for so long
+			continue // the command has printed nothing for that time
 		}
 		if err != nil {
 			return 0, err
 		}
 		if a.Receive == nil {
-			return 0, errors.New("its answer has no output, and does not say that there is none")
+			return 0, errors.New("its answer has neither output nor a state")
 		}
 		if len(a.Receive.Streams) == 0 && a.Receive.State.State != stateDone {
-			pause(ctx) // it ought to have waited itself
+			pause(ctx) // the server should have waited itself
 		}
 		for _, s := range a.Receive.Streams {
 			data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(s.Data))
@@ -151,7 +152,7 @@ func (c *Conn) receive(ctx context.Context, shell, command string, refused *atom
 	}
 }
 
-// pause keeps us from asking without end.
+// pause limits the rate of requests.
 func pause(ctx context.Context) {
 	t := time.NewTimer(50 * time.Millisecond)
 	defer t.Stop()
@@ -161,12 +162,12 @@ func pause(ctx context.Context) {
 	}
 }
 
-// exitCode reads an exit code: a signed number of 32 bits, which some servers
-// write without its sign. Other numbers stay as they are.
+// exitCode parses an exit code: a signed number of 32 bits, which some servers
+// write as unsigned. Other numbers stay unchanged.
 func exitCode(text string) (int, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("it tells no exit code, but %q", printable(text))
+		return 0, fmt.Errorf("%q is not an exit code", printable(text))
 	}
 	if n > math.MaxInt32 && n <= math.MaxUint32 {
 		n = int64(int32(n))
@@ -174,8 +175,8 @@ func exitCode(text string) (int, error) {
 	return int(n), nil
 }
 
-// stop ends a command and removes its shell, and says for a message if that did
-// not work.
+// stop ends a command and removes its shell. If that fails, it returns a text
+// for a message.
 func (c *Conn) stop(shell, command string) string {
 	ctx, cancel := context.WithTimeout(c.life, c.end)
 	defer cancel()
@@ -183,15 +184,15 @@ func (c *Conn) stop(shell, command string) string {
 	if err == nil {
 		_, err = c.p.post(ctx, deleteShell(shell, c.end))
 	} else if ctx.Err() == nil {
-		_, err = c.p.post(ctx, deleteShell(shell, c.end)) // which ends it, too
+		_, err = c.p.post(ctx, deleteShell(shell, c.end)) // this also ends the command
 	}
 	if err != nil {
-		return fmt.Sprintf(", and may run on there for up to %v, because it could not be ended: %s", idle, printable(err.Error()))
+		return fmt.Sprintf(", and may continue to run on the machine for up to %v, because it could not be ended: %s", idle, printable(err.Error()))
 	}
 	return ""
 }
 
-// failed makes an error of a command's what went wrong.
+// failed returns the error of a command.
 func (c *Conn) failed(ctx context.Context, err error, fate string) error {
 	if ctx.Err() != nil {
 		return powershell.Stopped(ctx, "command", c.p.host, fate)
@@ -203,7 +204,7 @@ func (c *Conn) failed(ctx context.Context, err error, fate string) error {
 		return e
 	}
 	if t, ok := errors.AsType[*transport.Error](err); ok {
-		return t // of who sends
+		return t // from the reader of standard input
 	}
 	e.Msg = fmt.Sprintf("The connection to %s was lost: %s%s", c.p.host, printable(cause(err)), fate)
 	return e

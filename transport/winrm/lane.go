@@ -17,14 +17,14 @@ import (
 	"bolt/transport"
 )
 
-// A peer is a server's address and how to be known to it.
+// A peer is the address of a server and the credentials for it.
 type peer struct {
 	host     string // for messages
 	url      string
 	user     string
 	password transport.Secret
 	tls      *tls.Config // nil: HTTP
-	basic    bool        // by Basic alone
+	basic    bool        // use only Basic
 	slack    time.Duration
 
 	mu   sync.Mutex
@@ -32,11 +32,12 @@ type peer struct {
 	over bool
 }
 
-// slackTime is how long a server may take beside what it was told to wait.
+// slackTime is added to the time for which the server was asked to wait.
 const slackTime = 30 * time.Second
 
-// post sends a message and returns the answer; a *fault is the error if the
-// server refuses it. Other errors say that there is no telling what it did.
+// post sends a message and returns the answer. If the server refuses the
+// message, the error is a *fault. After other errors, it is unknown whether the
+// server has processed the message.
 func (p *peer) post(ctx context.Context, m message) (*answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.wait+p.slack, errSilent)
 	defer cancel()
@@ -57,7 +58,7 @@ func (p *peer) post(ctx context.Context, m message) (*answer, error) {
 }
 
 var (
-	errSilent = errors.New("it does not answer any more")
+	errSilent = errors.New("it no longer answers")
 	errClosed = errors.New("the connection is closed")
 )
 
@@ -85,7 +86,7 @@ func (p *peer) give(l *lane) {
 	p.free = append(p.free, l)
 }
 
-// close gives up all lanes; those in use end with their requests.
+// close closes all free lanes. Lanes in use end with their requests.
 func (p *peer) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,9 +97,9 @@ func (p *peer) close() {
 	p.free = nil
 }
 
-// A lane is one TCP connection, because NTLM authenticates these. It carries one
-// request at a time, so what waits for output has one, and what is sent
-// meanwhile another.
+// A lane is one TCP connection, because NTLM authenticates connections. It
+// handles one request at a time. So a request that waits for output has one
+// lane, and a request that sends input meanwhile has another.
 type lane struct {
 	p     *peer
 	t     *http.Transport
@@ -114,14 +115,14 @@ func newLane(p *peer) *lane {
 		TLSClientConfig:        p.tls,
 		Protocols:              &protocols,
 		MaxConnsPerHost:        1,
-		DisableCompression:     true, // a small answer could become a large one
+		DisableCompression:     true, // a small answer could expand to a large one
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
 }
 
 func (l *lane) close() { l.t.CloseIdleConnections() }
 
-// post sends a message and returns the answer's body, as it is meant.
+// post sends a message and returns the decrypted body of the answer.
 func (l *lane) post(ctx context.Context, message []byte) ([]byte, error) {
 	fresh := false
 	for {
@@ -137,7 +138,7 @@ func (l *lane) post(ctx context.Context, message []byte) ([]byte, error) {
 		}
 		switch {
 		case r.status == http.StatusUnauthorized && !l.basic && !fresh:
-			l.ntlm = nil // the server has forgotten the connection, or closed it
+			l.ntlm = nil // the server has dropped the connection's state, or closed the connection
 			continue
 		case r.status == http.StatusUnauthorized:
 			return nil, errRefused
@@ -146,15 +147,16 @@ func (l *lane) post(ctx context.Context, message []byte) ([]byte, error) {
 	}
 }
 
-// errRefused says that the server does not take the user and password.
+// errRefused is the error if the server does not accept the user and password.
 var errRefused = errors.New("the user or the password is not accepted")
 
-// errOnlyBasic says that the server asks for the password itself, and may be any.
-var errOnlyBasic = errors.New("it offers nothing but Basic authentication, which would show the password to a server whose certificate is not verified")
+// errOnlyBasic is the error if a server that may not be the right one asks for
+// the password itself.
+var errOnlyBasic = errors.New("it offers only Basic authentication, which would send the password to a server whose certificate is not verified")
 
-// handshake authenticates the connection. A server that offers nothing but
-// Basic gets that, if nobody can listen and it has proven who it is: else
-// whoever is on the way would only have to ask for the password.
+// handshake authenticates the connection. If a server offers only Basic, Basic
+// is used only over TLS with a verified certificate. Otherwise, an attacker on
+// the network could get the password by asking for it.
 func (l *lane) handshake(ctx context.Context) error {
 	n, err := newNTLM(l.p.user, l.p.password)
 	if err != nil {
@@ -173,7 +175,7 @@ func (l *lane) handshake(ctx context.Context) error {
 	case r.status != http.StatusUnauthorized:
 		_, err := r.message(l)
 		if err == nil {
-			err = errors.New("it asks for no authentication, as WinRM would")
+			err = errors.New("it does not ask for authentication, as WinRM does")
 		}
 		return err
 	case challenge == nil && !negotiate && basic && l.p.tls != nil && !l.p.tls.InsecureSkipVerify:
@@ -182,9 +184,9 @@ func (l *lane) handshake(ctx context.Context) error {
 	case challenge == nil && basic && !negotiate && l.p.tls != nil:
 		return errOnlyBasic
 	case challenge == nil && basic && !negotiate:
-		return errors.New("it offers only the authentication by which everybody on the way would read the password")
+		return errors.New("it offers only Basic authentication, which would reveal the password on the network")
 	case challenge == nil && !negotiate:
-		return errors.New("it offers no authentication by NTLM")
+		return errors.New("it does not offer NTLM authentication")
 	case challenge == nil:
 		return errRefused
 	}
@@ -205,7 +207,7 @@ func (l *lane) handshake(ctx context.Context) error {
 	return nil
 }
 
-// send sends a message in the way that has been agreed upon.
+// send sends a message with the negotiated authentication.
 func (l *lane) send(ctx context.Context, message []byte) (*response, error) {
 	switch {
 	case l.basic:
@@ -221,17 +223,17 @@ func (l *lane) send(ctx context.Context, message []byte) (*response, error) {
 	return l.do(ctx, sealedType, "", sealed)
 }
 
-// A response is one whose body has been read.
+// A response is a response whose body was read.
 type response struct {
 	status      int
 	header      http.Header
 	contentType string
 	body        []byte
-	cert        *x509.Certificate // the server's, nil without TLS
+	cert        *x509.Certificate // certificate of the server; nil without TLS
 }
 
-// do makes one request. Redirects are not followed: the transport itself knows
-// of none.
+// do makes one request. It does not follow redirects; neither does
+// http.Transport itself.
 func (l *lane) do(ctx context.Context, contentType, authorization string, body []byte) (*response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.p.url, bytes.NewReader(body))
 	if err != nil {
@@ -260,18 +262,18 @@ func (l *lane) do(ctx context.Context, contentType, authorization string, body [
 	return r, nil
 }
 
-// message is the body of a response, if it is one of WinRM. Over HTTP only
-// what is encrypted is believed.
+// message returns the body of a response, if it is a WinRM response. Over HTTP,
+// only encrypted responses are accepted.
 func (r *response) message(l *lane) ([]byte, error) {
 	switch {
 	case 300 <= r.status && r.status < 400:
-		return nil, fmt.Errorf("it answers with status %d and sends us elsewhere, where we do not go", r.status)
+		return nil, fmt.Errorf("it answers with status %d; bolt does not follow redirects", r.status)
 	case r.status != http.StatusOK && r.status != http.StatusInternalServerError && r.status != http.StatusBadRequest:
 		return nil, fmt.Errorf("it answers with status %d", r.status)
 	case isSealed(r.contentType) && l.ntlm != nil:
 		return l.ntlm.unseal(r.body)
 	case l.p.tls == nil:
-		return nil, fmt.Errorf("it answers with status %d and not encrypted", r.status)
+		return nil, fmt.Errorf("it answers with status %d without encryption", r.status)
 	}
 	return r.body, nil
 }

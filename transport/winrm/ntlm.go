@@ -17,13 +17,12 @@ import (
 	"bolt/transport"
 )
 
-// An ntlm is the security context of one TCP connection (MS-NLMP), as MS-WSMV
-// section 2.2.9.1 uses it to encrypt messages.
+// An ntlm is the security context of one TCP connection (MS-NLMP). It encrypts
+// messages by MS-WSMV section 2.2.9.1.
 type ntlm struct{ client *ntlmssp.Client }
 
-// Flags of a challenge (MS-NLMP section 2.2.2.5). Without these, messages that
-// are to be encrypted would not be, or weakly: somebody on the way may have
-// taken them away.
+// Flags of a challenge (MS-NLMP section 2.2.2.5). An attacker on the network
+// could remove them. Then messages would not be encrypted, or only weakly.
 const (
 	flagUnicode          = 0x00000001
 	flagSign             = 0x00000010
@@ -42,7 +41,7 @@ func newNTLM(user string, password transport.Secret) (*ntlm, error) {
 	return &ntlm{c}, err
 }
 
-// splitUser reads DOMAIN\user and user@domain.
+// splitUser parses DOMAIN\user and user@domain.
 func splitUser(user string) (name, domain string) {
 	if d, n, ok := strings.Cut(user, `\`); ok {
 		return n, d
@@ -53,19 +52,21 @@ func splitUser(user string) (name, domain string) {
 	return user, ""
 }
 
-// token answers a challenge, which may be anything; nil begins.
+// token returns the answer to a challenge, which may be any data. A nil
+// challenge starts the handshake.
 func (n *ntlm) token(challenge []byte, cert *x509.Certificate) (token []byte, err error) {
-	// The library indexes what it has read; an odd challenge is no reason to end.
+	// The library indexes into the data without checks. An invalid challenge
+	// must not cause a panic.
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("the challenge of NTLM makes no sense")
+			err = errors.New("the NTLM challenge is invalid")
 		}
 	}()
 	if challenge == nil {
 		return n.client.Authenticate(nil, nil)
 	}
 	if len(challenge) < 48 {
-		return nil, errors.New("the challenge of NTLM is too short")
+		return nil, errors.New("the NTLM challenge is too short")
 	}
 	if flags := binary.LittleEndian.Uint32(challenge[20:]); flags&wantedFlags != wantedFlags {
 		return nil, fmt.Errorf("NTLM with strong encryption is not offered (flags %#x)", flags)
@@ -73,7 +74,7 @@ func (n *ntlm) token(challenge []byte, cert *x509.Certificate) (token []byte, er
 	return n.client.Authenticate(challenge, bindings(cert))
 }
 
-// bindings tie the context to a connection of TLS ("tls-server-end-point", RFC
+// bindings bind the context to a TLS connection ("tls-server-end-point", RFC
 // 5929 section 4).
 func bindings(cert *x509.Certificate) *ntlmssp.ChannelBindings {
 	if cert == nil {
@@ -131,16 +132,17 @@ func (n *ntlm) unseal(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the encrypted answer cannot be trusted: %w", err)
 	}
 	if len(message) != length {
-		return nil, errors.New("the encrypted answer has not the length that it names")
+		return nil, errors.New("the encrypted answer does not have the length in its header")
 	}
 	return message, nil
 }
 
-// openParts reads the two parts of an encrypted answer: the length of the
-// message, and the length of a signature (16), that, and the encrypted message.
-// It is not quite MIME: no line end comes before a boundary.
+// openParts parses the two parts of an encrypted answer. The first contains the
+// length of the message. The second contains the length of the signature (16),
+// the signature, and the encrypted message. The format differs from MIME: there
+// is no line end before a boundary.
 func openParts(body []byte) (length int, sealed []byte, err error) {
-	odd := errors.New("the encrypted answer does not have the form that it should have")
+	odd := errors.New("the encrypted answer has an invalid format")
 	mark := []byte("--" + boundary)
 	head, rest, ok := bytes.Cut(bytes.TrimPrefix(body, mark), mark)
 	if !ok || !bytes.HasPrefix(body, mark) {
@@ -165,8 +167,8 @@ func openParts(body []byte) (length int, sealed []byte, err error) {
 	return length, sealed, nil
 }
 
-// challengeOf finds what a server says of Negotiate, and whether it offers it
-// and Basic. The challenge is nil if there is none.
+// challengeOf returns the challenge for Negotiate, or nil, and whether the
+// server offers Negotiate and Basic.
 func challengeOf(headers []string) (challenge []byte, negotiate, basic bool) {
 	for _, h := range headers {
 		for part := range strings.SplitSeq(h, ",") {

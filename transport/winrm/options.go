@@ -11,14 +11,14 @@ const Protocol = "winrm"
 
 // Access is the value of Dest.Options for this transport.
 type Access struct {
-	SSL       bool   // HTTPS; Port 0 is 5986 then, else 5985
-	SSLVerify bool   // the machine's certificate must be good for Host
-	CACert    string // path of a file of certificates to judge it by, "" for the system's
-	BasicOnly bool   // the password itself is sent, over SSL alone
-	Realm     string // of Kerberos, "" for NTLM
+	SSL       bool   // HTTPS; then the default of Port is 5986, otherwise 5985
+	SSLVerify bool   // verify the machine's certificate for Host
+	CACert    string // path of a file with CA certificates; "" for the system's
+	BasicOnly bool   // send the password itself, only over SSL
+	Realm     string // Kerberos realm; "" for NTLM
 }
 
-// Transport returns how it is configured.
+// Transport returns the configuration options of the transport.
 func Transport() option.Transport {
 	return option.Transport{
 		Name:       Protocol,

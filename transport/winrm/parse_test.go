@@ -9,7 +9,8 @@ import (
 	"bolt/transport/winrm/winrmtest"
 )
 
-// A name that is no XML does not leave its element.
+// TestEnvelope checks that a name with XML characters does not leave its
+// element.
 func TestEnvelope(t *testing.T) {
 	m := runLine("a</w:Selector>&", "echo ]]> <x> & \x00\u2028", pollTime)
 	if a, err := parse(m.envelope("http://h:1/wsman")); err != nil {

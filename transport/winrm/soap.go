@@ -12,8 +12,8 @@ import (
 	"bolt/transport"
 )
 
-// The messages of WS-Management (DSP0226) as MS-WSMV section 3.1.4 uses them for
-// remote shells.
+// The messages of WS-Management (DSP0226) for remote shells, as in MS-WSMV
+// section 3.1.4.
 const (
 	resourceCmd = "http://schemas.microsoft.com/wbem/wsman/1/windows/shell/cmd"
 
@@ -29,26 +29,26 @@ const (
 )
 
 const (
-	// maxEnvelope is what an answer may have, as we ask for it: what servers
-	// since Windows Server 2012 send at most, unless told otherwise.
+	// maxEnvelope is the requested maximum size of an answer. It is the default
+	// maximum of servers since Windows Server 2012.
 	maxEnvelope = 512000
-	// maxAnswer bounds an answer, whatever was asked for.
+	// maxAnswer limits the size of an answer, whatever size was requested.
 	maxAnswer = 2 << 20
-	// sendPiece is how much standard input one message carries: in base64 less
-	// than 150 KiB, which older servers take.
+	// sendPiece is the amount of standard input in one message: less than 150
+	// KiB in base64, which older servers accept.
 	sendPiece = 96 << 10
-	// idle is after how long without a request a server removes a shell, with what
-	// runs in it, if we have vanished.
+	// idle is the time without a request after which a server removes a shell
+	// and ends its commands, if this process has disappeared.
 	idle = 3 * time.Minute
 )
 
 // A message is a request without its envelope.
 type message struct {
 	action  string
-	shell   string // "" before there is one
+	shell   string // "" before there is a shell
 	options []string
 	body    string        // XML
-	wait    time.Duration // after which the server answers in any case
+	wait    time.Duration // time after which the server answers in any case
 }
 
 func createShell(wait time.Duration) message {
@@ -60,7 +60,7 @@ func deleteShell(shell string, wait time.Duration) message {
 	return message{action: actionDelete, shell: shell, wait: wait}
 }
 
-// runLine starts a line, whose standard input is a pipe and no console.
+// runLine starts a line. Its standard input is a pipe and not a console.
 func runLine(shell, line string, wait time.Duration) message {
 	return message{action: actionCommand, shell: shell, wait: wait,
 		options: []string{"WINRS_CONSOLEMODE_STDIN", "FALSE", "WINRS_SKIP_CMD_SHELL", "FALSE"},
@@ -87,7 +87,7 @@ func terminate(shell, command string, wait time.Duration) message {
 		body: `<rsp:Signal CommandId="` + escape(command) + `"><rsp:Code>` + signalTerminate + "</rsp:Code></rsp:Signal>"}
 }
 
-// envelope is the whole message to a URL.
+// envelope returns the whole message for a URL.
 func (m *message) envelope(url string) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"` +
@@ -113,17 +113,17 @@ func (m *message) envelope(url string) []byte {
 	return b.Bytes()
 }
 
-// duration is as XML Schema writes it.
+// duration returns a duration in the format of XML Schema.
 func duration(d time.Duration) string { return fmt.Sprintf("PT%.3fS", d.Seconds()) }
 
 func escape(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }
 
-// An answer is what of a response's body we look at. Names count without their
-// namespaces.
+// An answer holds the used parts of a response's body. Names are matched
+// without their namespaces.
 type answer struct {
 	Fault    *fault           `xml:"Body>Fault"`
 	Selector []selector       `xml:"Body>ResourceCreated>ReferenceParameters>SelectorSet>Selector"`
@@ -149,7 +149,7 @@ type receiveResponse struct {
 	} `xml:"CommandState"`
 }
 
-// A fault is a server's refusal (SOAP 1.2 part 1 section 5.4).
+// A fault is the refusal of a server (SOAP 1.2 part 1 section 5.4).
 type fault struct {
 	Subcode string `xml:"Code>Subcode>Value"`
 	Reason  string `xml:"Reason>Text"`
@@ -173,12 +173,13 @@ func (f *fault) Error() string {
 	return printable(text)
 }
 
-// timedOut reports whether nothing has happened for as long as was to be waited.
+// timedOut reports whether nothing has happened for the requested time.
 func (f *fault) timedOut() bool {
 	return strings.HasSuffix(f.Subcode, ":TimedOut") || f.WSMan.Code == "2150858793"
 }
 
-// noShell reports whether the server does not know the shell, or not any more.
+// noShell reports whether the server does not know the shell, or no longer
+// knows it.
 func (f *fault) noShell() bool {
 	return strings.HasSuffix(f.Subcode, ":InvalidSelectors") || f.WSMan.Code == "2150858843"
 }
@@ -189,13 +190,13 @@ func (f *fault) pipeClosed() bool {
 	return f.WSMan.Code == "2147942632" || f.WSMan.Code == "2147942509"
 }
 
-// parse reads an answer; a fault is the error.
+// parse parses an answer. It returns a fault as the error.
 func parse(body []byte) (*answer, error) {
 	a := &answer{}
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, fmt.Errorf("it is not in UTF-8") }
 	if err := d.Decode(a); err != nil {
-		return nil, fmt.Errorf("the answer is no SOAP message: %w", err)
+		return nil, fmt.Errorf("the answer is not a SOAP message: %w", err)
 	}
 	if a.Fault != nil {
 		return nil, a.Fault
@@ -203,7 +204,7 @@ func parse(body []byte) (*answer, error) {
 	return a, nil
 }
 
-// shellID finds the name of a new shell.
+// shellID returns the ID of a new shell.
 func (a *answer) shellID() string {
 	for _, s := range a.Selector {
 		if s.Name == "ShellId" {
@@ -213,10 +214,10 @@ func (a *answer) shellID() string {
 	return strings.TrimSpace(a.ShellID)
 }
 
-// maxReason bounds what a far side's words add to a message.
+// maxReason limits the remote text in a message.
 const maxReason = 1 << 10
 
-// printable makes far-side text fit for a message.
+// printable prepares remote text for a message.
 func printable(s string) string {
 	if len(s) > maxReason {
 		s = s[:maxReason] + " …"

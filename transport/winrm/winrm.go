@@ -1,17 +1,18 @@
-// Package winrm reaches machines with Windows over WinRM: WS-Management messages
-// (soap.go) in HTTP requests (lane.go), by which a remote shell runs a program
-// (exec.go). What the program is, is package powershell's part.
+// Package winrm connects to Windows machines over WinRM. It sends WS-Management
+// messages (soap.go) in HTTP requests (lane.go), and a remote shell runs a
+// program (exec.go). Package powershell provides that program.
 //
-// A connection is one remote shell, made as it is dialed, and one more for each
-// command that runs beside another. Standard input, output and the end of a
-// command are requests of their own; the server answers one for output when
-// there is some, or after a while with a fault, and is then asked again. A
-// connection has no goroutines but those of requests under way.
+// Dial opens one remote shell. Each command that runs at the same time as
+// another one uses a further shell. Standard input, output and the end of a
+// command are separate requests. The server answers a request for output when
+// there is output, or after a while with a fault, and then the request is
+// repeated. A connection has no goroutines except those of running requests.
 //
-// Over HTTP every message is encrypted with NTLM's keys, and nothing else is
-// sent or believed. Over HTTPS NTLM is tied to the server's certificate, and the
-// password itself is sent only if nothing else is offered or it is asked for.
-// Redirects are not followed, answers are bounded.
+// Over HTTP, every message is encrypted with NTLM's keys; unencrypted messages
+// are neither sent nor accepted. Over HTTPS, NTLM is bound to the server's
+// certificate. The password itself is sent only if the server offers nothing
+// else, or if it is configured. Redirects are not followed, and the size of
+// answers is limited.
 package winrm
 
 import (
@@ -32,15 +33,16 @@ const (
 	portHTTP  = 5985
 	portHTTPS = 5986
 
-	// pollTime is how long a server waits for output before it says that there
-	// is none. Its default limit for any operation is a minute.
+	// pollTime is the time for which a server waits for output before it
+	// reports that there is none. A server's default limit for any operation is
+	// a minute.
 	pollTime = 20 * time.Second
-	// endTime bounds the end of a command that is not waited for any more, and
-	// that of a connection.
+	// endTime limits the end of a command that was stopped, and the end of a
+	// connection.
 	endTime = 10 * time.Second
 )
 
-// Dialer reaches machines over WinRM. Its zero value is ready to use.
+// Dialer opens connections over WinRM. Its zero value can be used.
 type Dialer struct {
 	poll, end time.Duration // 0: pollTime, endTime
 }
@@ -50,12 +52,12 @@ var _ transport.Dialer = (*Dialer)(nil)
 // NewDialer returns a Dialer.
 func NewDialer() *Dialer { return &Dialer{} }
 
-// Dial opens a remote shell, by which all is known that has to be: the machine
-// answers, its certificate is good, and it takes the user.
+// Dial opens a remote shell. If that succeeds, the machine answers, its
+// certificate is valid, and it accepts the user.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	if to.Protocol != Protocol {
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Code: "CONNECT_ERROR",
-			Msg: fmt.Sprintf("Cannot reach %s by the transport %s over WinRM", to.Host, to.Protocol)}
+			Msg: fmt.Sprintf("Cannot connect to %s over WinRM: its transport is %s", to.Host, to.Protocol)}
 	}
 	dial := ctx
 	if to.ConnectTimeout > 0 {
@@ -82,7 +84,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 
 var errConnectTimeout = errors.New("connect timeout")
 
-// newPeer decides what can be decided without reaching the machine.
+// newPeer decides everything that can be decided without a connection.
 func newPeer(ctx context.Context, to transport.Dest) (*peer, error) {
 	w, _ := to.Options.(Access)
 	refused := func(class transport.Class, code, msg, hint string) (*peer, error) {
@@ -90,15 +92,15 @@ func newPeer(ctx context.Context, to transport.Dest) (*peer, error) {
 	}
 	switch {
 	case to.Host == "":
-		return refused(transport.ClassResolve, "CONNECT_ERROR", "There is no host to connect to", "")
+		return refused(transport.ClassResolve, "CONNECT_ERROR", "No host is set", "")
 	case w.Realm != "":
-		return refused(transport.ClassUnsupported, "AUTH_ERROR", fmt.Sprintf("Cannot log in to %s with Kerberos (realm %s): WinRM is spoken with NTLM or Basic here", to.Host, printable(w.Realm)),
-			"Leave realm out, and set user and password; a user of a domain is DOMAIN\\user or user@domain.")
+		return refused(transport.ClassUnsupported, "AUTH_ERROR", fmt.Sprintf("Cannot log in to %s with Kerberos (realm %s): bolt supports only NTLM and Basic for WinRM", to.Host, printable(w.Realm)),
+			"Remove realm, and set user and password. Write a domain user as DOMAIN\\user or user@domain.")
 	case to.User == "" || !to.Password.IsSet():
 		return refused(transport.ClassAuth, "AUTH_ERROR", fmt.Sprintf("WinRM needs a user and a password for %s", to.Host),
-			"Set user and password under winrm, or give --user and --password-prompt.")
+			"Set user and password under winrm, or use --user and --password-prompt.")
 	case w.BasicOnly && !w.SSL:
-		return refused(transport.ClassUnsupported, "AUTH_ERROR", fmt.Sprintf("Basic authentication to %s would show the password to everybody on the way", to.Host), "Set ssl, or leave basic-auth-only out.")
+		return refused(transport.ClassUnsupported, "AUTH_ERROR", fmt.Sprintf("Basic authentication to %s would reveal the password on the network", to.Host), "Set ssl, or leave basic-auth-only out.")
 	}
 	p := &peer{host: to.Host, user: to.User, password: to.Password, basic: w.BasicOnly, slack: slackTime}
 	scheme, port := "http", portHTTP
@@ -111,11 +113,11 @@ func newPeer(ctx context.Context, to transport.Dest) (*peer, error) {
 				return nil, dialError(ctx, to, err)
 			}
 			if err != nil {
-				return refused(transport.ClassUnsupported, "CONNECT_ERROR", fmt.Sprintf("The certificates to judge %s by cannot be read: %v", to.Host, err), "Set cacert under winrm to a file that is there.")
+				return refused(transport.ClassUnsupported, "CONNECT_ERROR", fmt.Sprintf("The CA certificates for %s cannot be read: %v", to.Host, err), "Set cacert under winrm to an existing file.")
 			}
 			p.tls.RootCAs = x509.NewCertPool()
 			if !p.tls.RootCAs.AppendCertsFromPEM(pem) {
-				return refused(transport.ClassUnsupported, "CONNECT_ERROR", fmt.Sprintf("The file %s has no certificates", w.CACert), "cacert under winrm is a file of certificates in PEM.")
+				return refused(transport.ClassUnsupported, "CONNECT_ERROR", fmt.Sprintf("The file %s has no certificates", w.CACert), "Set cacert under winrm to a file with certificates in PEM format.")
 			}
 		}
 	}
@@ -126,8 +128,8 @@ func newPeer(ctx context.Context, to transport.Dest) (*peer, error) {
 	return p, nil
 }
 
-// cause is what an error says without the request that it came of, which holds
-// nothing new.
+// cause returns the text of an error without the HTTP request, which adds no
+// information.
 func cause(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Error()
@@ -135,7 +137,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// dialError tells what kept us from a machine.
+// dialError returns the error of a failed Dial.
 func dialError(ctx context.Context, to transport.Dest, err error) *transport.Error {
 	e := &transport.Error{Class: transport.ClassProtocol, Code: "CONNECT_ERROR", Err: err}
 	at := to.Host
@@ -149,7 +151,7 @@ func dialError(ctx context.Context, to transport.Dest, err error) *transport.Err
 		case errors.Is(why, errConnectTimeout):
 			e.Class = transport.ClassTimeout
 			e.Msg = fmt.Sprintf("Could not connect to %s over WinRM within %v", at, to.ConnectTimeout)
-			e.Hint = "A firewall may drop what is sent there, or the machine is slow: connect-timeout may be longer."
+			e.Hint = "A firewall may drop the packets, or the machine is slow: increase connect-timeout."
 		case errors.Is(why, context.DeadlineExceeded):
 			e.Class, e.Msg = transport.ClassTimeout, fmt.Sprintf("Connecting to %s ran out of time", at)
 		default:
@@ -166,21 +168,21 @@ func dialError(ctx context.Context, to transport.Dest, err error) *transport.Err
 		return say(transport.ClassResolve, "")
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return say(transport.ClassProtocol, "Set cacert under winrm to the certificate of the authority that has signed it, and use the name for which it is; ssl-verify: false accepts any.")
+		return say(transport.ClassProtocol, "Set cacert under winrm to the certificate of the CA that has signed it, and use a host name in the certificate. ssl-verify: false accepts any certificate.")
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return say(transport.ClassProtocol, "There may be no HTTPS on this port: with ssl: false port 5985 is used.")
+		return say(transport.ClassProtocol, "The port may not use HTTPS: with ssl: false, bolt uses port 5985.")
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
-		return say(transport.ClassConnect, "WinRM may not be enabled there (winrm quickconfig), or be on another port.")
+		return say(transport.ClassConnect, "WinRM may not be enabled on the machine (winrm quickconfig), or may use another port.")
 	}
 	if errors.Is(err, errOnlyBasic) {
-		return say(transport.ClassProtocol, "Give the server's certificate with cacert instead of ssl-verify: false, or set basic-auth-only if it may be any server.")
+		return say(transport.ClassProtocol, "Set cacert to the server's certificate instead of ssl-verify: false, or set basic-auth-only to accept any server.")
 	}
 	if errors.Is(err, errRefused) {
 		e.Class, e.Code = transport.ClassAuth, "AUTH_ERROR"
 		e.Msg = fmt.Sprintf("Authentication failed for %s@%s: %v", printable(to.User), at, err)
-		e.Hint = "A user of a domain is DOMAIN\\user or user@domain; only administrators and members of Remote Management Users may use WinRM."
+		e.Hint = "Write a domain user as DOMAIN\\user or user@domain. Only administrators and members of Remote Management Users may use WinRM."
 		return e
 	}
 	return say(transport.ClassProtocol, "")

@@ -30,12 +30,12 @@ const (
 	password = "pä$$ wörd"
 )
 
-// machine is what commands of a test run on.
+// machine returns the machine for the commands of a test.
 func machine(t *testing.T) *winrmtest.Machine {
 	return &winrmtest.Machine{Home: t.TempDir(), Temp: t.TempDir(), Programs: map[string]string{}}
 }
 
-// server starts one that takes our user.
+// server starts a server that accepts our user.
 func server(t *testing.T, change func(*winrmtest.Options)) (*winrmtest.Server, transport.Dest) {
 	t.Helper()
 	o := winrmtest.Options{User: user, Password: password, Machine: machine(t)}
@@ -54,7 +54,7 @@ func server(t *testing.T, change func(*winrmtest.Options)) (*winrmtest.Server, t
 	return s, to
 }
 
-// access changes a destination's Access.
+// access returns a function that changes a destination's Access.
 func access(change func(*Access)) func(*transport.Dest) {
 	return func(to *transport.Dest) {
 		a, _ := to.Options.(Access)
@@ -63,7 +63,7 @@ func access(change func(*Access)) func(*transport.Dest) {
 	}
 }
 
-// quick is a Dialer that does not wait long.
+// quick returns a Dialer with short waits.
 func quick() *Dialer { return &Dialer{poll: 300 * time.Millisecond, end: 5 * time.Second} }
 
 func dial(t *testing.T, to transport.Dest) *Conn {
@@ -113,7 +113,7 @@ func expectError(t *testing.T, err error, class transport.Class, code, text stri
 	}
 }
 
-// Each way of logging in runs commands.
+// TestLogins checks that commands run with each authentication method.
 func TestLogins(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -167,8 +167,8 @@ func TestRefusals(t *testing.T) {
 		{"wrong password, Basic", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{"Basic"} },
 			func(to *transport.Dest) { to.Password = transport.NewSecret("other") }, transport.ClassAuth, "AUTH_ERROR", ""},
 		{"no password", nil, func(to *transport.Dest) { to.Password = transport.Secret{} }, transport.ClassAuth, "AUTH_ERROR", "needs a user and a password"},
-		{"Basic over HTTP", func(o *winrmtest.Options) { o.Schemes = []string{"Basic"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "would read the password"},
-		{"Basic asked for over HTTP", nil, access(func(a *Access) { a.BasicOnly = true }), transport.ClassUnsupported, "AUTH_ERROR", "show the password"},
+		{"Basic over HTTP", func(o *winrmtest.Options) { o.Schemes = []string{"Basic"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "would reveal the password"},
+		{"Basic asked for over HTTP", nil, access(func(a *Access) { a.BasicOnly = true }), transport.ClassUnsupported, "AUTH_ERROR", "reveal the password"},
 		{"Basic to whoever asks", func(o *winrmtest.Options) { o.TLS, o.Schemes = true, []string{"Basic"} },
 			access(func(a *Access) { a.SSLVerify, a.CACert = false, "" }), transport.ClassProtocol, "CONNECT_ERROR", "not verified"},
 		{"nothing but Kerberos", func(o *winrmtest.Options) { o.Schemes = []string{"Kerberos"} }, nil, transport.ClassProtocol, "CONNECT_ERROR", "NTLM"},
@@ -188,7 +188,7 @@ func TestRefusals(t *testing.T) {
 		}, transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
 		{"a file without end", tls, access(func(a *Access) { a.CACert = "/dev/zero" }), transport.ClassUnsupported, "CONNECT_ERROR", "cannot be read"},
 		{"no certificates", tls, access(func(a *Access) { a.CACert = "/dev/null" }), transport.ClassUnsupported, "CONNECT_ERROR", "no certificates"},
-		{"HTTPS where HTTP is", nil, access(func(a *Access) { a.SSL = true }), transport.ClassProtocol, "CONNECT_ERROR", "no HTTPS on this port"},
+		{"HTTPS where HTTP is", nil, access(func(a *Access) { a.SSL = true }), transport.ClassProtocol, "CONNECT_ERROR", "may not use HTTPS"},
 		{"HTTP where HTTPS is", tls, func(to *transport.Dest) { to.Options = Access{} }, transport.ClassProtocol, "CONNECT_ERROR", ""},
 		{"nobody there", nil, func(to *transport.Dest) { to.Port = 1 }, transport.ClassConnect, "CONNECT_ERROR", "refused"},
 		{"no such name", nil, func(to *transport.Dest) { to.Host = "host.invalid" }, transport.ClassResolve, "CONNECT_ERROR", "host.invalid"},
@@ -209,7 +209,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A password does not leave us but as NTLM and Basic have it.
+// TestNothingInClear checks that a password is sent only in the forms of NTLM
+// and Basic.
 func TestNothingInClear(t *testing.T) {
 	s, to := server(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -274,7 +275,8 @@ func TestLongOutput(t *testing.T) {
 	}
 }
 
-// What is sent is larger than one message, and the command speaks meanwhile.
+// TestLongInput checks input that is larger than one message, while the command
+// prints output.
 func TestLongInput(t *testing.T) {
 	s, to := server(t, nil)
 	c := dial(t, to)
@@ -286,11 +288,12 @@ func TestLongInput(t *testing.T) {
 	if n := s.Count("Send"); n < len(data)/sendPiece {
 		t.Errorf("%d messages", n)
 	}
-	// Nobody reads it.
+	// The command does not read its input.
 	expect(t, c, transport.Cmd{Line: "echo done", Stdin: data}, 0, "done\n", "")
 }
 
-// A command that says nothing for longer than the server waits.
+// TestQuietCommand checks a command that prints nothing for longer than the
+// server waits.
 func TestQuietCommand(t *testing.T) {
 	s, to := server(t, nil)
 	d := &Dialer{poll: 50 * time.Millisecond, end: 5 * time.Second}
@@ -305,7 +308,8 @@ func TestQuietCommand(t *testing.T) {
 	}
 }
 
-// What an evil or a broken server may say to any message.
+// TestOddAnswers checks invalid answers of a hostile or broken server to each
+// message.
 func TestOddAnswers(t *testing.T) {
 	gigabyte := func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/soap+xml;charset=UTF-8")
@@ -336,16 +340,16 @@ func TestOddAnswers(t *testing.T) {
 	}{
 		{"a fault", xml(500, winrmtest.Fault("w:AccessDenied", "5", "Access is denied.")), "Access is denied. (5)"},
 		{"a fault in many words", xml(500, winrmtest.Fault("w:X", "5", strings.Repeat("words ", 1000))), "…"},
-		{"500 without a fault", xml(500, ""), "no SOAP message"},
-		{"no XML", xml(200, "<html><body>It works!<br></body>"), "no SOAP message"},
-		{"half of XML", xml(200, "<s:Envelope xmlns:s='x'><s:Body>"), "no SOAP message"},
+		{"500 without a fault", xml(500, ""), "not a SOAP message"},
+		{"no XML", xml(200, "<html><body>It works!<br></body>"), "not a SOAP message"},
+		{"half of XML", xml(200, "<s:Envelope xmlns:s='x'><s:Body>"), "not a SOAP message"},
 		{"another message", xml(200, "<a/>"), ""},
 		{"another encoding", xml(200, `<?xml version="1.0" encoding="utf-7"?><a/>`), "not in UTF-8"},
 		{"a gigabyte", gigabyte, "more than 2 MiB"},
 		{"a redirect", func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
 			w.WriteHeader(http.StatusTemporaryRedirect)
-		}, "where we do not go"},
+		}, "does not follow redirects"},
 		{"404", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, "404"},
 		{"503", func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, "503"},
 		{"401 for ever", func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, "not accepted"},
@@ -354,7 +358,7 @@ func TestOddAnswers(t *testing.T) {
 			io.WriteString(w, "<s:Envelope>")
 		}, "EOF"},
 		{"nothing", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
-		{"odd encryption", sealed("--Encrypted Boundary\r\nLength=x--Encrypted Boundary"), "does not have the form"},
+		{"odd encryption", sealed("--Encrypted Boundary\r\nLength=x--Encrypted Boundary"), "has an invalid format"},
 		{"wrong encryption", sealed("--Encrypted Boundary\r\n\tOriginalContent: Length=5\r\n--Encrypted Boundary\r\n\tContent-Type: application/octet-stream\r\n\x10\x00\x00\x00" + strings.Repeat("s", 16) + "words--Encrypted Boundary--\r\n"), "cannot be trusted"},
 	}
 	for _, secure := range []bool{true, false} {
@@ -367,9 +371,9 @@ func TestOddAnswers(t *testing.T) {
 					text := c.text
 					switch {
 					case secure && strings.Contains(c.name, "encryption"):
-						return // nobody has keys for it
+						return // nobody has the keys for it
 					case !secure && (strings.HasPrefix(c.name, "a fault") || strings.Contains(text, "SOAP") || text == "not in UTF-8" || text == ""):
-						text = "not encrypted" // so it is not read at all
+						text = "without encryption" // so it is not read at all
 					}
 					_, to := server(t, func(o *winrmtest.Options) {
 						o.TLS = secure
@@ -407,7 +411,7 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// A server that answers no more.
+// TestSilence checks a server that stops answering.
 func TestSilence(t *testing.T) {
 	for _, action := range []string{"Create", "Receive"} {
 		t.Run(action, func(t *testing.T) {
@@ -437,12 +441,12 @@ func TestSilence(t *testing.T) {
 			defer conn.Close()
 			conn.(*Conn).p.slack = 300 * time.Millisecond
 			_, err = conn.Run(t.Context(), &transport.Cmd{Line: "echo hello"})
-			expectError(t, err, transport.ClassLost, "CONNECT_ERROR", "does not answer any more")
+			expectError(t, err, transport.ClassLost, "CONNECT_ERROR", "no longer answers")
 		})
 	}
 }
 
-// A command that is cancelled ends, with what it has started.
+// TestCancel checks that a cancelled command ends with all its processes.
 func TestCancel(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -508,7 +512,8 @@ func gone(t *testing.T, pid string) {
 	}
 }
 
-// The server can no longer be asked to end it.
+// TestCannotEnd checks a server that cannot be asked any more to end the
+// command.
 func TestCannotEnd(t *testing.T) {
 	_, to := server(t, func(o *winrmtest.Options) {
 		o.Before = func(a string, _ int, w http.ResponseWriter, _ *http.Request) bool {
@@ -521,7 +526,7 @@ func TestCannotEnd(t *testing.T) {
 	conn := dial(t, to)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := conn.Run(ctx, &transport.Cmd{Line: "echo begun; sleep 1000", Stdout: &pidSink{got: cancel}})
-	expectError(t, err, transport.ClassCancelled, "", "may run on there for up to 3m0s")
+	expectError(t, err, transport.ClassCancelled, "", "may continue to run on the machine for up to 3m0s")
 }
 
 func TestSinkFails(t *testing.T) {
@@ -537,11 +542,12 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// A connection that nobody has used comes back, whatever the server has
-// forgotten.
+// TestComesBack checks that an unused connection works again, whatever state
+// the server has dropped.
 func TestComesBack(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		// Each answer is the last on its connection, which NTLM has authenticated.
+		// Each answer is the last one on its connection, which NTLM has
+		// authenticated.
 		s, to := server(t, func(o *winrmtest.Options) {
 			o.TLS = secure
 			o.Before = func(_ string, _ int, w http.ResponseWriter, _ *http.Request) bool {
@@ -594,7 +600,7 @@ func TestAfterClose(t *testing.T) {
 	expectError(t, err, transport.ClassLost, "CONNECT_ERROR", "closed")
 }
 
-// Files go there and come back.
+// TestCopies copies files to the machine and back.
 func TestCopies(t *testing.T) {
 	_, to := server(t, nil)
 	conn := dial(t, to)

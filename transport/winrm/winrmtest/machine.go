@@ -23,19 +23,19 @@ import (
 	"bolt/transport/powershell"
 )
 
-// A Machine does what package powershell's program does, on the test's own
-// files, where there is no PowerShell: it reads the same frames, writes the
-// same answers, and reads command lines as Windows does. A line, and a script of
-// PowerShell, is one for sh here.
+// A Machine does the same as package powershell's program, without PowerShell
+// and on the test's own files. It reads the same frames, writes the same
+// answers, and parses command lines as Windows does. Lines and PowerShell
+// scripts are scripts for sh here.
 type Machine struct {
-	Home     string            // where commands begin
+	Home     string            // directory in which commands start
 	Temp     string            // for temporary files
-	Programs map[string]string // name → path, in place of PATH
+	Programs map[string]string // name → path, instead of PATH
 	Noise    string            // printed before anything else
-	Silent   bool              // begins nothing and ends with 1
+	Silent   bool              // starts nothing and ends with 1
 }
 
-// asked is what was asked for.
+// asked holds the data of the request.
 type asked map[string][]string
 
 func (a asked) one(key string) string {
@@ -45,7 +45,7 @@ func (a asked) one(key string) string {
 	return ""
 }
 
-// A failure is told with its code, as the program does.
+// A failure is an error with a code, which is reported as the program does.
 type failure struct {
 	code string
 	err  error
@@ -60,7 +60,7 @@ func fail(code string, err error) error {
 	return &failure{code, err}
 }
 
-// Exec makes it a powershell.Starter, without a connection between.
+// Exec implements powershell.Starter without a connection.
 func (m *Machine) Exec(ctx context.Context, line string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	return m.run(ctx, line, stdin, stdout, stderr), nil
 }
@@ -86,7 +86,7 @@ type process struct {
 	in             *bufio.Reader
 	stdout, stderr io.Writer
 	asks           asked
-	dir            string // private
+	dir            string // private directory
 	cwd            string
 	env            []string
 	told           bool
@@ -201,7 +201,7 @@ func (p *process) start(argv, env []string) (int, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = p.cwd
 	cmd.Env = append(cmd.Environ(), env...)
-	cmd.WaitDelay = 10 * time.Second // for who has our streams and is not of the group
+	cmd.WaitDelay = 10 * time.Second // for processes that hold our streams and are not in the group
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.in, p.stdout, p.stderr
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); exited {
@@ -244,7 +244,8 @@ func (p *process) prepare() error {
 	return nil
 }
 
-// words are argv of what is to be executed, by the line that Windows would have.
+// words returns the argv of the program, parsed from the command line for
+// Windows.
 func (p *process) words() ([]string, error) {
 	var line []string
 	for _, w := range p.asks["word"] {
@@ -396,8 +397,8 @@ func (p *process) pack(path, name string) error {
 	return nil
 }
 
-// SplitCommandLine reads the arguments of a command line as programs do that are
-// made with Microsoft's C library.
+// SplitCommandLine splits the arguments of a command line as programs with
+// Microsoft's C library do.
 func SplitCommandLine(line string) []string {
 	var words []string
 	var word bytes.Buffer
@@ -448,16 +449,16 @@ func SplitCommandLine(line string) []string {
 	return words
 }
 
-// SplitBatchLine reads what follows /s /c as cmd.exe gives it to a batch file
-// whose words end up in a program.
+// SplitBatchLine parses the text after /s /c as cmd.exe passes it to a batch
+// file that passes its arguments to a program.
 func SplitBatchLine(line string) ([]string, error) {
 	rest, ok := strings.CutPrefix(line, `/d /e:on /v:off /s /c "`)
 	if !ok || !strings.HasSuffix(rest, `"`) {
 		return nil, fmt.Errorf("%q is not what cmd.exe takes", line)
 	}
 	rest = strings.TrimSuffix(rest, `"`)
-	// What stands between quotation marks is no operator; a percent sign is a
-	// variable unless it is one that comes to nothing.
+	// Text between quotation marks contains no operators. A percent sign begins
+	// a variable, unless the variable expands to nothing.
 	if strings.Contains(strings.ReplaceAll(rest, "%%cd:~,%", ""), "%") {
 		return nil, fmt.Errorf("a variable would be replaced in %q", line)
 	}

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/md4"
 )
 
-// A session is the server's side of NTLM on one connection, written from MS-NLMP
-// (sections 3.2.5 and 3.4) and not with the library that the client uses.
+// A session is the server's side of NTLM on one connection. It is written from
+// MS-NLMP (sections 3.2.5 and 3.4) and does not use the client's library.
 type session struct {
 	user, password string
 	cert           *x509.Certificate // nil without TLS
@@ -33,10 +33,11 @@ type session struct {
 	inSeq, outSeq        uint32
 }
 
-// AllFlags are those of a challenge of Windows.
+// AllFlags are the flags in a challenge of Windows.
 const AllFlags = 0xe28a8235
 
-// token answers the client's; more says that the client has to say more.
+// token answers a token of the client. more is set if the client must send a
+// further token.
 func (s *session) token(token []byte) (answer []byte, more bool, err error) {
 	if len(token) < 12 || string(token[:8]) != "NTLMSSP\x00" {
 		return nil, false, errors.New("no message of NTLM")
@@ -60,7 +61,7 @@ func wide(s string) []byte {
 	return b
 }
 
-// newChallenge is a CHALLENGE_MESSAGE (section 2.2.1.2).
+// newChallenge returns a CHALLENGE_MESSAGE (section 2.2.1.2).
 func (s *session) newChallenge() []byte {
 	name := wide("FARM")
 	var info bytes.Buffer
@@ -70,7 +71,8 @@ func (s *session) newChallenge() []byte {
 	}
 	pair(2, name)
 	pair(1, wide("WIN1"))
-	// With a time, the client must sign all three messages (MIC).
+	// If the challenge has a time, the client must sign all three messages
+	// (MIC).
 	since := uint64(time.Since(time.Unix(0, 0))/100) + 116444736000000000
 	pair(7, binary.LittleEndian.AppendUint64(nil, since))
 	pair(0, nil)
@@ -98,7 +100,7 @@ func mac(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// authenticate judges an AUTHENTICATE_MESSAGE (section 2.2.1.3) of NTLMv2.
+// authenticate checks an AUTHENTICATE_MESSAGE (section 2.2.1.3) of NTLMv2.
 func (s *session) authenticate(m []byte) error {
 	if len(m) < 88 || s.challenge == nil {
 		return errors.New("a message of NTLM that is too short")
@@ -147,7 +149,8 @@ func (s *session) authenticate(m []byte) error {
 	return nil
 }
 
-// binding is the pair MsvAvChannelBindings (section 2.2.2.1) of a certificate.
+// binding returns the pair MsvAvChannelBindings (section 2.2.2.1) for a
+// certificate.
 func binding(cert *x509.Certificate) []byte {
 	sum := sha256.Sum256(cert.Raw)
 	data := append([]byte("tls-server-end-point:"), sum[:]...)
@@ -163,7 +166,7 @@ func keys(exported []byte, way string) (sign []byte, seal *rc4.Cipher) {
 	return a[:], seal
 }
 
-// signature is an NTLMSSP_MESSAGE_SIGNATURE (section 2.2.2.9.2).
+// signature returns an NTLMSSP_MESSAGE_SIGNATURE (section 2.2.2.9.2).
 func signature(key []byte, c *rc4.Cipher, seq uint32, message []byte) []byte {
 	n := binary.LittleEndian.AppendUint32(nil, seq)
 	sum := mac(key, n, message)[:8]

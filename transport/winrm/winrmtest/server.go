@@ -1,9 +1,9 @@
-// Package winrmtest is a WinRM server for tests: WS-Management over HTTP and
-// HTTPS, NTLM with encrypted messages and Basic, remote shells whose commands
-// are run by a Machine.
+// Package winrmtest is a WinRM server for tests. It supports WS-Management over
+// HTTP and HTTPS, NTLM with encrypted messages, Basic, and remote shells whose
+// commands a Machine runs.
 //
-// It speaks the protocol by the book (MS-WSMV, MS-NLMP) and shares no code with
-// the client but the text of the program that is to be run.
+// It implements the protocol from its specifications (MS-WSMV, MS-NLMP). It
+// shares no code with the client except the text of the program.
 package winrmtest
 
 import (
@@ -27,16 +27,17 @@ import (
 	"time"
 )
 
-// Options of a Server.
+// Options are the options of a Server.
 type Options struct {
 	User, Password string
 	TLS            bool
-	Schemes        []string // offered; nil: Negotiate
-	Flags          uint32   // of NTLM's challenges; 0: AllFlags
-	Piece          int      // bytes of one Stream element; 0: 8 KiB
+	Schemes        []string // offered schemes; nil: Negotiate
+	Flags          uint32   // flags of NTLM challenges; 0: AllFlags
+	Piece          int      // bytes in one Stream element; 0: 8 KiB
 	Machine        *Machine
-	// Before is asked for each message that would be answered; if it returns true,
-	// it has answered itself. n counts the messages of that action from 1.
+	// Before is called before each message is answered. If it returns true, it
+	// has sent the answer itself. n is the number of messages of that action,
+	// including this one.
 	Before func(action string, n int, w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -46,7 +47,7 @@ type Server struct {
 	Cert *x509.Certificate // nil without TLS
 
 	o   Options
-	ctx context.Context // of the test
+	ctx context.Context // context of the test
 	ts  *httptest.Server
 
 	mu     sync.Mutex
@@ -55,7 +56,7 @@ type Server struct {
 	work   sync.WaitGroup
 }
 
-// New starts a server on a port of 127.0.0.1, which ends with the test.
+// New starts a server on a port of 127.0.0.1. It ends with the test.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.Flags == 0 {
@@ -72,7 +73,7 @@ func New(t testing.TB, o Options) *Server {
 	s.ts.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, key{}, &connection{})
 	}
-	s.ts.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that go away are what is tested
+	s.ts.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // tests disconnect clients on purpose
 	if o.TLS {
 		s.ts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		s.ts.StartTLS()
@@ -94,21 +95,21 @@ func New(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Shells is how many shells there are.
+// Shells returns the number of shells.
 func (s *Server) Shells() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.shells)
 }
 
-// Count is how many messages of an action ("Create") have come.
+// Count returns the number of received messages of an action ("Create").
 func (s *Server) Count(action string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[action]
 }
 
-// Forget removes all shells, as a server does that was started again.
+// Forget removes all shells, like a restart of the server.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,10 +121,10 @@ func (s *Server) Forget() {
 
 type key struct{}
 
-// A connection is what is known of a TCP connection.
+// A connection is the state of a TCP connection.
 type connection struct{ ntlm *session }
 
-// ServeHTTP makes it an http.Handler.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(key{}).(*connection)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 512000))
@@ -166,7 +167,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out)
 }
 
-// allowed sees who asks.
+// allowed authenticates a request.
 func (s *Server) allowed(w http.ResponseWriter, r *http.Request, conn *connection) bool {
 	refuse := func(negotiate string) bool {
 		for _, scheme := range s.o.Schemes {
@@ -214,7 +215,7 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, conn *connectio
 	return true
 }
 
-// request is what of a message counts.
+// request holds the used parts of a message.
 type request struct {
 	Action   string `xml:"Header>Action"`
 	Resource string `xml:"Header>ResourceURI"`
@@ -238,13 +239,13 @@ type request struct {
 
 const envelope = `<s:Envelope xml:lang="en-US" xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:x="http://schemas.xmlsoap.org/ws/2004/09/transfer" xmlns:w="http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd" xmlns:rsp="http://schemas.microsoft.com/wbem/wsman/1/windows/shell" xmlns:p="http://schemas.microsoft.com/wbem/wsman/1/wsman.xsd"><s:Header/><s:Body>%s</s:Body></s:Envelope>`
 
-// Fault is an answer that refuses.
+// Fault returns an answer that refuses a message.
 func Fault(subcode, code, text string) string {
 	return fmt.Sprintf(envelope, `<s:Fault><s:Code><s:Value>s:Receiver</s:Value><s:Subcode><s:Value>`+subcode+`</s:Value></s:Subcode></s:Code><s:Reason><s:Text xml:lang="en-US">`+text+
 		`</s:Text></s:Reason><s:Detail><f:WSManFault xmlns:f="http://schemas.microsoft.com/wbem/wsman/1/wsmanfault" Code="`+code+`" Machine="win1"><f:Message>`+text+`</f:Message></f:WSManFault></s:Detail></s:Fault>`)
 }
 
-// message answers one message; "" if somebody else has.
+// message returns the answer to one message, or "" if Before has sent it.
 func (s *Server) message(w http.ResponseWriter, r *http.Request, body []byte) (int, string) {
 	var q request
 	if err := xml.Unmarshal(body, &q); err != nil || q.ID == "" || !strings.HasSuffix(q.Resource, "/shell/cmd") {
@@ -367,7 +368,7 @@ func (sh *shell) command(s *Server, line string) string {
 	return id
 }
 
-// A command keeps what it has said until somebody asks for it.
+// A command stores its output until a client requests it.
 type command struct {
 	stdin  *io.PipeWriter
 	cancel func()
@@ -404,7 +405,7 @@ func (s stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// maxReceive is about what one answer carries.
+// maxReceive is the approximate maximum amount of output in one answer.
 const maxReceive = 128 << 10
 
 // output waits for output or the end, and returns elements of a response.

@@ -15,19 +15,20 @@ import (
 	"bolt/transport/shell"
 )
 
-// Conn is a machine that each session reaches anew. It is safe for concurrent
-// use.
+// Conn is a machine to which each session makes a new connection. It is safe
+// for concurrent use.
 //
-// Files go through a session, as a tar stream, unless there is a program that
-// copies (Tool.Copy); so they do for another user (RunAs), and where a tree is
-// not in this machine's file system. Where there is no tar, scp copies.
+// Files are copied as a tar stream through a session, unless a copy program is
+// configured (Tool.Copy). The copy program is not used for files of another
+// user (RunAs), or for a tree that is not in this machine's file system. If the
+// machine has no tar, scp copies.
 type Conn struct {
 	*shell.Conn
 	starter *starter
 	opts    shell.Options
 }
 
-// defaultCopy is the program where there is no tar.
+// defaultCopy returns the copy program for machines without tar.
 func defaultCopy() []string { return []string{"scp", "-r"} }
 
 // Put implements transport.Conn.
@@ -43,7 +44,7 @@ func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transp
 	}
 	return c.Do(ctx, func(ctx context.Context) error {
 		return shell.PutBy(ctx, c.starter, src, dst, o, c.opts, func(ctx context.Context, dir string) error {
-			near, err := filepath.Abs(src.Path) // what has no slash before a colon would be a host
+			near, err := filepath.Abs(src.Path) // scp takes a path without a slash before a colon for a host
 			if err == nil {
 				err = c.starter.copies(ctx, words, near, c.starter.far(dir+"/"+archive.Name(src)))
 			}
@@ -82,7 +83,8 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 	})
 }
 
-// escalates reports whether files are another user's than that who logs in.
+// escalates reports whether the files belong to a user other than the login
+// user.
 func (c *Conn) escalates(o transport.FileOptions) bool {
 	return o.RunAs.User != "" && o.RunAs.User != c.opts.User
 }
@@ -94,7 +96,7 @@ func (c *Conn) name(o transport.FileOptions) string {
 	return c.starter.to.Host
 }
 
-// far is a path of the machine, as scp has it.
+// far returns a path on the machine in the format of scp.
 func (s *starter) far(path string) string {
 	host := s.to.Host
 	if strings.Contains(host, ":") {
@@ -103,7 +105,7 @@ func (s *starter) far(path string) string {
 	return host + ":" + path
 }
 
-// copies runs a program that copies.
+// copies runs a copy program.
 func (s *starter) copies(ctx context.Context, words []string, from, to string) error {
 	path, err := exec.LookPath(words[0])
 	if err != nil {
@@ -122,7 +124,7 @@ func (s *starter) copies(ctx context.Context, words []string, from, to string) e
 	return fmt.Errorf("%s: %w", words[0], err)
 }
 
-// copyError is a copy that has failed, nil for one that has not.
+// copyError returns the error of a failed copy, or nil if err is nil.
 func copyError(verb, way, what, host string, err error) error {
 	if err == nil {
 		return nil

@@ -18,14 +18,14 @@ import (
 	"bolt/transport"
 )
 
-// within is a context that ends a test that hangs.
+// within returns a context that ends a hanging test.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// outcome is what became of a command.
+// outcome is the result of a command.
 type outcome struct {
 	status      transport.Status
 	out, stderr string
@@ -96,7 +96,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"nobody listens", func(_ *testing.T, to *transport.Dest) { to.Port = closed.Addr().(*net.TCPAddr).Port }, transport.ClassConnect, codeConnect, "Connection refused"},
 		{"nobody answers", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = silent.Port, time.Second }, transport.ClassTimeout, codeConnect, "timed out"},
-		{"nobody goes on", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = stuck.Port, time.Second }, transport.ClassTimeout, codeConnect, "did not go on within 1s"},
+		{"server does not continue", func(_ *testing.T, to *transport.Dest) { to.Port, to.ConnectTimeout = stuck.Port, time.Second }, transport.ClassTimeout, codeConnect, "did not continue within 1s"},
 		{"says nothing of it", func(_ *testing.T, to *transport.Dest) {
 			to.Port, to.Options = slammer.Port, with(to, "ssh", "-F", "none", "-q", "-o", "LogLevel=QUIET")
 		}, transport.ClassConnect, codeConnect, "kex_exchange_identification"},
@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 		{"bad option", func(_ *testing.T, to *transport.Dest) {
 			to.Options = with(to, "ssh", "-F", "none", "-o", "Nonsense=1")
 		}, transport.ClassUnsupported, codeConnect, "Bad configuration option"},
-		{"name that is an option", func(_ *testing.T, to *transport.Dest) { to.Host = "-oProxyCommand=touch x" }, transport.ClassResolve, codeConnect, "no name of a host"},
+		{"name that is an option", func(_ *testing.T, to *transport.Dest) { to.Host = "-oProxyCommand=touch x" }, transport.ClassResolve, codeConnect, "not a host name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to := dest(s)
@@ -123,7 +123,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestConnectTimeout: there is one whatever is said, and ssh_config's counts.
+// TestConnectTimeout checks that there is always a timeout, and that
+// ssh_config's timeout applies.
 func TestConnectTimeout(t *testing.T) {
 	config := func(text string) string {
 		file := filepath.Join(t.TempDir(), "config")
@@ -156,7 +157,8 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// TestServerDies: a command whose server ends is lost; it has not exited.
+// TestServerDies checks that a command counts as lost if its server ends, and
+// not as exited.
 func TestServerDies(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	var once sync.Once
@@ -164,18 +166,19 @@ func TestServerDies(t *testing.T) {
 	got.expectError(t, transport.ClassLost, "", "Lost the connection to "+s.Host)
 }
 
-// with is the Program of a destination with another ssh.
+// with returns the Program of a destination with another ssh.
 func with(to *transport.Dest, ssh ...string) Program {
 	p, _ := to.Options.(Program)
 	p.SSH = transport.NewWords(ssh)
 	return p
 }
 
-// TestSSHDies: a command whose ssh is killed is lost, and ends there.
+// TestSSHDies checks that a command whose ssh is killed counts as lost, and
+// ends on the machine.
 func TestSSHDies(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	to := dest(s)
-	// A wrapper that makes itself known, as an organisation's may.
+	// A wrapper around ssh, as an organisation may have one.
 	pidFile, gone := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "gone")
 	to.Options = with(&to, append([]string{wrapper(t, `case "$*" in *" -T "*) echo $$ >`+pidFile+`;; esac; exec "$@"`)}, to.Options.(Program).SSH.List()...)...)
 	kill := func([]byte) {
@@ -200,7 +203,7 @@ func TestSSHDies(t *testing.T) {
 	}
 }
 
-// wrapper is a program that is a line of sh.
+// wrapper returns a program that consists of a line of sh.
 func wrapper(t *testing.T, line string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "wrapper")
@@ -210,8 +213,8 @@ func wrapper(t *testing.T, line string) string {
 	return file
 }
 
-// TestOddStatus: 255 is the command's own where ssh has nothing to say, whatever
-// the command prints.
+// TestOddStatus checks that a status of 255 is the command's own if ssh prints
+// no error, whatever the command prints.
 func TestOddStatus(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, line := range []string{"exit 255", "echo 'Connection to x closed by remote host.' >&2; exit 255", "echo 'Permission denied (publickey).' >&2; exit 255"} {
@@ -221,7 +224,8 @@ func TestOddStatus(t *testing.T) {
 	}
 }
 
-// TestMaster: where a master connection runs, commands open none of their own.
+// TestMaster checks that commands open no connections if there is a master
+// connection.
 func TestMaster(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	dir, err := os.MkdirTemp("", "bolt-master") // the path of a socket must be short
@@ -229,7 +233,7 @@ func TestMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	// The client's own configuration: nothing of bolt's knows of it.
+	// The client's own configuration; bolt does not read it.
 	config := filepath.Join(dir, "config")
 	text := "Host *\n ControlPath " + dir + "/%C\n IdentityFile " + s.KeyFile + "\n User root\n Port " + strconv.Itoa(s.Port) +
 		"\n UserKnownHostsFile /dev/null\n StrictHostKeyChecking no\n LogLevel ERROR\n"
@@ -300,8 +304,8 @@ func (*counter) forward(t *testing.T, addr string) func(net.Conn) {
 	}
 }
 
-// TestCopyCommand: the program that is asked for copies, and files come to be
-// where they ought to.
+// TestCopyCommand checks that the configured program copies, and that files
+// arrive at their destination.
 func TestCopyCommand(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	to := dest(s)

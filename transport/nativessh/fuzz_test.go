@@ -9,7 +9,7 @@ import (
 	"bolt/transport"
 )
 
-// FuzzConfiguration: no time is negative, or more than ssh knows.
+// FuzzConfiguration checks that no time is negative or larger than ssh allows.
 func FuzzConfiguration(f *testing.F) {
 	f.Add("host web\nuser deploy\nconnecttimeout none\n")
 	f.Add("connecttimeout 70\r\nuser \n")
@@ -20,8 +20,8 @@ func FuzzConfiguration(f *testing.F) {
 	})
 }
 
-// FuzzRefused: whatever ssh says, there is an error with a class, and nothing in
-// it that a terminal would obey.
+// FuzzRefused checks that every text of ssh leads to an error with a class,
+// without control characters for a terminal.
 func FuzzRefused(f *testing.F) {
 	f.Add("ssh: connect to host x port 22: Connection refused\r\n", "bye\n")
 	f.Add("Authenticated to x ([::1]:22) using \"publickey\".\n", "Connection to x closed by remote host.\r\n")

@@ -1,13 +1,13 @@
-// Package nativessh is the transport through the system's own ssh program, one
-// for each command.
+// Package nativessh is the transport that uses the system's ssh program, one
+// process for each command.
 //
-// It is for what package transport/ssh cannot do: a security key, a smart card, a
-// proxy, a wrapper around ssh that an organisation has. All that ssh_config says
-// counts, ControlPath too: where a master connection runs, commands go through it
-// without a connection of their own.
+// It is for features that package transport/ssh does not support: a security
+// key, a smart card, a proxy, or an organisation's wrapper around ssh. All
+// settings of ssh_config apply, including ControlPath: if a master connection
+// exists, commands use it instead of their own connections.
 //
-// ssh tells less than the protocol does: a command that was killed by a signal
-// has status 255, as a command that has exited with it.
+// ssh reports less than the protocol does: a command that was killed by a
+// signal has status 255, the same as a command that exits with 255.
 package nativessh
 
 import (
@@ -27,12 +27,12 @@ import (
 	"bolt/transport/shell"
 )
 
-// Options are the Dialer's. The zero value is ready.
+// Options are the options of a Dialer. The zero value can be used.
 type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
-// Dialer reaches machines through ssh. It is safe for concurrent use.
+// Dialer connects to machines with ssh. It is safe for concurrent use.
 type Dialer struct{ log *slog.Logger }
 
 // NewDialer returns a Dialer.
@@ -43,16 +43,16 @@ func NewDialer(o Options) *Dialer {
 	return &Dialer{o.Logger}
 }
 
-// Dial returns a Conn without having connected: each command connects for
-// itself, and fails for itself.
+// Dial returns a Conn without connecting. Each command makes its own
+// connection, and returns its own errors.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, connectError(transport.ClassCancelled, to.Host, context.Cause(ctx), "it was cancelled", "")
 	case to.Host == "" || strings.HasPrefix(to.Host, "-") || strings.ContainsAny(to.Host, "\x00\n "):
-		return nil, connectError(transport.ClassResolve, to.Host, nil, "it is no name of a host", "")
+		return nil, connectError(transport.ClassResolve, to.Host, nil, "it is not a host name", "")
 	case strings.HasPrefix(to.User, "-") || strings.ContainsAny(to.User, "\x00\n"):
-		return nil, connectError(transport.ClassUnsupported, to.Host, nil, fmt.Sprintf("%q is no name of a user", to.User), "")
+		return nil, connectError(transport.ClassUnsupported, to.Host, nil, fmt.Sprintf("%q is not a user name", to.User), "")
 	}
 	program, _ := to.Options.(Program)
 	s := &starter{to: to, program: program, words: program.SSH.List(), log: d.log}
@@ -73,7 +73,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	return &Conn{Conn: shell.NewConn(s, o), starter: s, opts: o}, nil
 }
 
-// options are those that ssh and scp share.
+// options returns the options that ssh and scp have in common.
 func (s *starter) options() []string {
 	var o []string
 	set := func(name, value string) { o = append(o, "-o", name+"="+value) }
@@ -98,7 +98,7 @@ func (s *starter) options() []string {
 	case transport.ChoiceNo:
 		set("ForwardAgent", "no")
 	}
-	if t := s.to.ConnectTimeout; t > 0 { // but for the question what it is
+	if t := s.to.ConnectTimeout; t > 0 { // except for "ssh -G"
 		set("ConnectTimeout", strconv.Itoa(int((t+time.Second-1)/time.Second)))
 	}
 	if s.to.PrivateKey != "" {
@@ -107,21 +107,22 @@ func (s *starter) options() []string {
 	return o
 }
 
-// asks is how long ssh may take to read its configuration.
+// asks is the time limit for ssh to read its configuration.
 const asks = 10 * time.Second
 
-// connectTimeout is that of connections of which neither the caller nor
-// ssh_config says anything: ssh itself would wait for ever for a machine that
-// takes the connection and is silent.
+// connectTimeout is the default if neither the caller nor ssh_config sets a
+// timeout. ssh itself would wait forever for a machine that accepts the
+// connection and sends nothing.
 const connectTimeout = 10 * time.Second
 
-// A configuration is what ssh says that it would do.
+// A configuration holds settings that ssh reports.
 type configuration struct {
 	user           string
-	connectTimeout time.Duration // 0: none
+	connectTimeout time.Duration // 0: no timeout
 }
 
-// configured asks ssh for its configuration. What it does not say is zero.
+// configured queries ssh for its configuration. Settings that ssh does not
+// print are zero.
 func (s *starter) configured(ctx context.Context) (c configuration) {
 	ctx, cancel := context.WithTimeout(ctx, asks)
 	defer cancel()
@@ -134,7 +135,7 @@ func (s *starter) configured(ctx context.Context) (c configuration) {
 	return parseConfiguration(out)
 }
 
-// parseConfiguration reads what "ssh -G" prints: a name and a value in each
+// parseConfiguration parses the output of "ssh -G": a name and a value in each
 // line, times in seconds or "none".
 func parseConfiguration(out string) (c configuration) {
 	for line := range strings.Lines(out) {
@@ -150,16 +151,16 @@ func parseConfiguration(out string) (c configuration) {
 	return c
 }
 
-// connectError is a machine that was not reached.
+// connectError returns the error for a machine that could not be reached.
 func connectError(class transport.Class, host string, cause error, why, hint string) *transport.Error {
 	return &transport.Error{Class: class, Code: "CONNECT_ERROR", Err: cause, Hint: hint,
 		Msg: fmt.Sprintf("Failed to connect to %s: %s", host, why)}
 }
 
 func (s *starter) noProgram(name string, err error) *transport.Error {
-	why := fmt.Sprintf("the program %s is not to be found on PATH", name)
+	why := fmt.Sprintf("the program %s was not found on PATH", name)
 	if !errors.Is(err, exec.ErrNotFound) {
 		why = fmt.Sprintf("the program %s cannot be run: %v", name, err)
 	}
-	return connectError(transport.ClassConnect, s.to.Host, err, why, "Install it, name another one with ssh-command or copy-command, or take native-ssh out of the configuration.")
+	return connectError(transport.ClassConnect, s.to.Host, err, why, "Install it, set another program with ssh-command or copy-command, or remove native-ssh from the configuration.")
 }

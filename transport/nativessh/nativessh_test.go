@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dest is a server's, whose host key is not known.
+// dest returns the destination of a server whose host key is not known.
 func dest(s *sshtest.Server) transport.Dest {
 	return transport.Dest{Protocol: Protocol, Host: s.Host, Port: s.Port, User: "root", PrivateKey: s.KeyFile, HostKeyCheck: transport.CheckNone,
 		Options: Program{Batch: true, SSH: transport.NewWords([]string{"ssh", "-F", "none", "-o", "UserKnownHostsFile=/dev/null"})}}

@@ -11,18 +11,19 @@ import (
 	"bolt/transport/option"
 )
 
-// Protocol is that of its destinations.
+// Protocol is the protocol of its destinations.
 const Protocol = "native-ssh"
 
 // A Program is the value of Dest.Options for this transport: the programs to
-// call.
+// run.
 type Program struct {
-	SSH   transport.Words // with its options; none: "ssh"
-	Copy  transport.Words // copies instead of it; none: nothing does
+	SSH   transport.Words // ssh program with its options; empty: "ssh"
+	Copy  transport.Words // copy program; empty: none
 	Batch bool            // ssh must not ask for passwords
 }
 
-// Transport returns how it is configured: under ssh, with native-ssh set.
+// Transport returns the configuration options of the transport. It is
+// configured under ssh, with native-ssh set.
 func Transport() option.Transport {
 	return option.Transport{
 		Name:      Protocol,
@@ -93,12 +94,13 @@ func checkKey(path string) error {
 	return fault.File(path, err, "The ssh key '%s' %s", path, problem)
 }
 
-// usualTimeout is the default of connect-timeout. ssh_config's counts instead.
+// usualTimeout is the default of connect-timeout. If it is not changed, the
+// timeout of ssh_config applies instead.
 const usualTimeout = 10 * time.Second
 
-// complete sets what the program is called with.
+// complete sets the programs and their settings.
 func complete(config option.Values, to *transport.Dest) {
-	to.Password = transport.Secret{} // ssh takes none
+	to.Password = transport.Secret{} // ssh does not accept a password
 	if to.ConnectTimeout == usualTimeout {
 		to.ConnectTimeout = 0
 	}

@@ -21,14 +21,14 @@ import (
 type starter struct {
 	to      transport.Dest
 	program Program
-	words   []string // the program and its own options
+	words   []string // the program and its configured options
 	path    string
 	log     *slog.Logger
 }
 
-// Start implements shell.Starter. What ssh has to say goes to a file of its own
-// (-E in ssh(1)), so that stderr is the command's; and it is told to say how far
-// it has come (-v), whatever its options and ssh_config say of its log.
+// Start implements shell.Starter. The messages of ssh go to a separate file (-E
+// in ssh(1)), so that stderr contains only the command's output. With -v, ssh
+// reports its progress, whatever log level its options and ssh_config set.
 func (s *starter) Start(ctx context.Context, line string, tty bool) (shell.Session, error) {
 	log, err := os.CreateTemp("", "bolt-ssh-")
 	if err != nil {
@@ -49,13 +49,13 @@ func (s *starter) Start(ctx context.Context, line string, tty bool) (shell.Sessi
 	}
 	sess := &session{Session: p, starter: s, base: context.WithoutCancel(ctx), log: log, stderr: &tail{from: p.Stderr()}}
 	if tty {
-		sess.stderr.from = strings.NewReader("") // what ssh says at the end
+		sess.stderr.from = strings.NewReader("") // p.Stderr holds only ssh's final message, which is not output
 	}
 	sess.watch = time.AfterFunc(s.to.ConnectTimeout+watchSlack, sess.endIfStuck)
 	return sess, nil
 }
 
-// session is one ssh.
+// session is one ssh process.
 type session struct {
 	*process.Session
 	*starter
@@ -63,15 +63,16 @@ type session struct {
 	log    *os.File
 	stderr *tail
 	watch  *time.Timer
-	stuck  atomic.Bool // it was ended for that
+	stuck  atomic.Bool // endIfStuck has ended it
 }
 
-// watchSlack is what ssh has to notice for itself that nobody answers.
+// watchSlack is the time for ssh to detect itself that the server does not
+// answer.
 const watchSlack = time.Second
 
-// endIfStuck ends an ssh that has had no answer to its offer of a key exchange,
-// for which it would wait for ever. It may wait for a person after that, who
-// is to touch a security key.
+// endIfStuck ends an ssh that has received no answer to its key exchange; it
+// would wait forever. After the key exchange, ssh may wait for a user who must
+// touch a security key.
 func (s *session) endIfStuck() {
 	if said := s.said(); strings.Contains(said, "Local version string") && !strings.Contains(said, "SSH2_MSG_NEWKEYS received") {
 		s.stuck.Store(true)
@@ -79,11 +80,11 @@ func (s *session) endIfStuck() {
 	}
 }
 
-// said is the beginning of what ssh has said.
+// said returns the beginning of ssh's messages.
 func (s *session) said() string {
 	text, err := io.ReadAll(io.NewSectionReader(s.log, 0, maxLog))
 	if err != nil {
-		s.starter.log.Debug("what ssh said cannot be read", "target", s.to.Host, "err", err)
+		s.starter.log.Debug("the messages of ssh cannot be read", "target", s.to.Host, "err", err)
 	}
 	return string(text)
 }
@@ -95,16 +96,17 @@ func (s *session) Stderr() io.Reader { return s.stderr }
 func (s *session) Close() error {
 	s.watch.Stop()
 	err := s.Session.Close()
-	if s.log.Close() == nil { // the first time
+	if s.log.Close() == nil { // only the first time
 		os.Remove(s.log.Name())
 	}
 	return err
 }
 
-// ownStatus is ssh's, for whatever keeps it from telling the command's.
+// ownStatus is the status of ssh if an error prevents it from returning the
+// command's status.
 const ownStatus = 255
 
-// maxLog is more than ssh says without being asked for more.
+// maxLog is more than ssh prints at its default verbosity.
 const maxLog = 64 << 10
 
 // Wait implements shell.Session.
@@ -115,7 +117,7 @@ func (s *session) Wait() (transport.Status, error) {
 		return st, err
 	case s.stuck.Load():
 		return transport.Status{}, connectError(transport.ClassTimeout, s.to.Host, nil,
-			fmt.Sprintf("it was connected to and did not go on within %v", s.to.ConnectTimeout), "")
+			fmt.Sprintf("it accepted the connection but did not continue within %v", s.to.ConnectTimeout), "")
 	case st.Signal != "":
 		return transport.Status{}, s.lost(fmt.Sprintf("%s was ended by signal %s", s.words[0], st.Signal))
 	case st.Code != ownStatus:
@@ -127,8 +129,8 @@ func (s *session) Wait() (transport.Status, error) {
 	return st, nil
 }
 
-// masterIsGone reports whether a master connection that a command went through
-// has ended: ssh says nothing of that.
+// masterIsGone reports whether the master connection of a command has ended.
+// ssh prints no message about that.
 func (s *session) masterIsGone() bool {
 	ctx, cancel := context.WithTimeout(s.base, asks)
 	defer cancel()
@@ -137,8 +139,8 @@ func (s *session) masterIsGone() bool {
 	return err != nil && strings.Contains(said, "Control socket connect")
 }
 
-// judge tells from what ssh said whether its status is its own: nil if it is the
-// command's.
+// judge decides from ssh's messages whether the status is ssh's own. It returns
+// nil if the status is the command's.
 func (s *session) judge(said string) error {
 	text, loggedIn := digest(said)
 	switch gone := s.stderr.lastWords(); {
@@ -156,8 +158,8 @@ func (s *session) judge(said string) error {
 	return s.refused(text)
 }
 
-// digest is what ssh said that matters, and whether it has logged in: then it is
-// what it said afterwards.
+// digest returns the relevant messages of ssh, and whether ssh has logged in.
+// If it has, the messages are those after the login.
 func digest(said string) (text string, loggedIn bool) {
 	var words []string
 	for line := range strings.Lines(said) {
@@ -172,7 +174,7 @@ func digest(said string) (text string, loggedIn bool) {
 	return shell.FirstLines(strings.Join(words, "\n")), loggedIn
 }
 
-// isChatter reports whether a line of ssh's is about nothing that went wrong.
+// isChatter reports whether a line of ssh is not about an error.
 func isChatter(line string) bool {
 	for _, p := range []string{"Transferred: ", "Bytes per second: ", "Warning: Permanently added", "OpenSSH_", "debug1: ", "debug2: ", "debug3: ",
 		"Server accepts key: ", "Authenticating to ", "No Kerberos credentials available"} {
@@ -187,16 +189,16 @@ func (s *session) lost(why string) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost, Msg: fmt.Sprintf("Lost the connection to %s while a command ran there: %s", s.to.Host, why)}
 }
 
-// tail is a stderr of which the end is kept.
+// tail is a stderr whose end is stored.
 type tail struct {
 	from io.Reader
 	end  []byte
 }
 
-// maxTail is more than a line of ssh's.
+// maxTail is longer than a line of ssh.
 const maxTail = 512
 
-// Read makes it an io.Reader.
+// Read implements io.Reader.
 func (t *tail) Read(p []byte) (int, error) {
 	n, err := t.from.Read(p)
 	t.end = append(t.end, p[:n]...)
@@ -206,8 +208,9 @@ func (t *tail) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastWords are what ssh prints on stderr, whatever its log, when its connection
-// has ended: a line of its own with a carriage return. "" if it has not.
+// lastWords returns the line that ssh prints on stderr when its connection has
+// ended, whatever its log level is. The line ends with a carriage return. It
+// returns "" if the connection has not ended.
 func (t *tail) lastWords() string {
 	text, ok := bytes.CutSuffix(t.end, []byte("\r\n"))
 	if !ok {
@@ -222,8 +225,8 @@ func (t *tail) lastWords() string {
 	return ""
 }
 
-// isUsage reports whether ssh complains of its command line, which it does before
-// it opens its log.
+// isUsage reports whether ssh reports an error in its command line. ssh does
+// that before it opens its log.
 func (t *tail) isUsage() bool {
 	return bytes.HasPrefix(t.end, []byte("command-line")) || bytes.Contains(t.end, []byte("usage: ssh"))
 }

@@ -18,7 +18,7 @@ import (
 	"bolt/transport/shell"
 )
 
-// packed is a tree that has been packed and opened again.
+// packed returns a tree that was packed and opened again.
 func packed(t *testing.T, tree transport.Tree) *archive.FS {
 	t.Helper()
 	var b bytes.Buffer
@@ -32,8 +32,8 @@ func packed(t *testing.T, tree transport.Tree) *archive.FS {
 	return f
 }
 
-// TestPutOfAPackedTree copies from an archive what would be copied from its
-// source: the same files, new on the machine, and the same messages.
+// TestPutOfAPackedTree checks that a copy from an archive equals a copy from
+// its source: the same files, new on the machine, and the same messages.
 func TestPutOfAPackedTree(t *testing.T) {
 	dir := t.TempDir()
 	s, o := starter{}, shell.Options{Host: "web1"}
@@ -64,7 +64,8 @@ func TestPutOfAPackedTree(t *testing.T) {
 	}
 }
 
-// TestPutSourceThatIsNoFile does not wait for a writer of a pipe.
+// TestPutSourceThatIsNoFile checks that Put does not wait for the writer of a
+// pipe.
 func TestPutSourceThatIsNoFile(t *testing.T) {
 	pipe := t.TempDir() + "/pipe"
 	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
@@ -86,8 +87,8 @@ func script(t *testing.T, text string) string {
 	return file
 }
 
-// machineTar makes tar on the machine a program that sends an archive and
-// ends as it is told.
+// machineTar replaces tar on the machine by a program that sends an archive and
+// ends with the line then.
 func machineTar(t *testing.T, stream []byte, then string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stream")
@@ -101,7 +102,8 @@ func machineTar(t *testing.T, stream []byte, then string) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// TestWhoseErrorCounts: of a download that fails on both sides.
+// TestWhoseErrorCounts checks which error is returned if a download fails on
+// both sides.
 func TestWhoseErrorCounts(t *testing.T) {
 	var b bytes.Buffer
 	w := archive.NewWriter(&b, time.Now())
@@ -122,7 +124,7 @@ func TestWhoseErrorCounts(t *testing.T) {
 		name   string
 		stream []byte
 		then   string
-		err    string // "" for none
+		err    string // "" for no error
 	}{
 		{"both are content", good, "exit 0", ""},
 		{"a file has changed", good, "echo tar: f: file changed as we read it >&2; exit 1", ""},
@@ -154,7 +156,7 @@ func TestWhoseErrorCounts(t *testing.T) {
 	}
 }
 
-// TestLoginShellThatPrintsTooMuch never comes to the copy.
+// TestLoginShellThatPrintsTooMuch checks that the copy does not begin.
 func TestLoginShellThatPrintsTooMuch(t *testing.T) {
 	s, o := starter{shell: []string{script(t, "yes | head -c 200000\nexec /bin/sh \"$@\"")}}, shell.Options{Host: "web1"}
 	dst := t.TempDir()
@@ -171,7 +173,8 @@ func TestLoginShellThatPrintsTooMuch(t *testing.T) {
 	}
 }
 
-// TestArchiveUnderANoisyLoginShell: the stream has nothing of what it prints.
+// TestArchiveUnderANoisyLoginShell checks that the stream does not contain the
+// shell's output.
 func TestArchiveUnderANoisyLoginShell(t *testing.T) {
 	eachShell(t, func(t *testing.T, s shell.Starter, o shell.Options) {
 		src := t.TempDir()

@@ -1,9 +1,9 @@
-// Package local is the transport to the machine that we are on: each command
-// is a shell below us, in a process group of its own.
+// Package local is the transport for this machine. Each command is a shell that
+// this process starts, in its own process group.
 //
-// Commands start in our working directory and with our environment, as with
-// Puppet Bolt's local transport. Staging, run-as, cancellation and cleanup are
-// transport/shell's, as on any other machine.
+// Commands start in the working directory of this process and with its
+// environment, as in Puppet Bolt's local transport. Package transport/shell
+// does staging, run-as, cancellation and cleanup, as on any other machine.
 package local
 
 import (
@@ -20,16 +20,16 @@ import (
 	"bolt/transport/shell"
 )
 
-// Options are the Dialer's. The zero value is ready.
+// Options are the options of a Dialer. The zero value can be used.
 type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
-// Dialer reaches the local machine. It is safe for concurrent use.
+// Dialer opens connections to the local machine. It is safe for concurrent use.
 type Dialer struct {
 	log  *slog.Logger
-	cred *syscall.Credential // whose processes; nil for ours
-	user func() string       // their name, looked up at the first Dial
+	cred *syscall.Credential // user of the processes; nil for this process's user
+	user func() string       // name of that user, looked up at the first Dial
 }
 
 // NewDialer returns a Dialer.
@@ -39,8 +39,8 @@ func NewDialer(o Options) *Dialer {
 	return d
 }
 
-// Dial returns a Conn at once. Of the destination only Host is used, to name
-// the machine in messages.
+// Dial returns a Conn at once. It uses only the Host of the destination, as the
+// name of the machine in messages.
 func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	if ctx.Err() != nil {
 		return nil, &transport.Error{Class: transport.ClassCancelled, Err: context.Cause(ctx), Msg: "connecting to the local machine was cancelled"}
@@ -52,8 +52,8 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	return shell.NewConn(starter{cred: d.cred}, shell.Options{Host: host, User: d.user(), Local: true, DownloadCode: "DOWNLOAD_ERROR", Logger: d.log}), nil
 }
 
-// loginUser is the name of the user whose processes we start; a user without
-// a name has a number.
+// loginUser returns the name of the user of the processes, or the user ID if
+// there is no name.
 func loginUser(cred *syscall.Credential) string {
 	uid := strconv.Itoa(os.Getuid())
 	if cred != nil {
@@ -68,11 +68,11 @@ func loginUser(cred *syscall.Credential) string {
 
 // starter starts sessions as processes.
 type starter struct {
-	cred  *syscall.Credential // whose; nil for ours
+	cred  *syscall.Credential // user of the processes; nil for this process's user
 	shell []string            // instead of sh
 }
 
-// Start implements shell.Starter by "sh -c line".
+// Start implements shell.Starter with "sh -c line".
 func (s starter) Start(_ context.Context, line string, tty bool) (shell.Session, error) {
 	o := process.Options{Path: "/bin/sh", Args: []string{"sh", "-c", line}, Credential: s.cred, TTY: tty}
 	if s.shell != nil {

@@ -24,7 +24,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestIgnoredSignals: commands obey what we were started to ignore.
+// TestIgnoredSignals checks that commands obey signals that this process
+// ignores since its start.
 func TestIgnoredSignals(t *testing.T) {
 	child := exec.Command("sh", "-c", `trap "" HUP INT; exec "$0" "$@"`, os.Args[0], "-test.v", "-test.run", "^TestConformance$/^terminal$/^cancel")
 	if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: TestConformance/terminal/cancel_of_a_script") {
@@ -32,7 +33,8 @@ func TestIgnoredSignals(t *testing.T) {
 	}
 }
 
-// dialerAs starts processes as another user, as if that user had started us.
+// dialerAs starts processes as another user, as if that user had started this
+// process.
 func dialerAs(t *testing.T, u transporttest.User) (transport.Dialer, transport.Dest) {
 	t.Helper()
 	account, err := user.Lookup(u.Name)
@@ -52,11 +54,12 @@ func dialerAs(t *testing.T, u transporttest.User) (transport.Dialer, transport.D
 	return d, transport.Dest{Protocol: "local", Host: "localhost"}
 }
 
-// The name of the user is looked up once for all connections.
+// TestUserIsLookedUpOnce checks that the name of the user is looked up once for
+// all connections.
 func TestUserIsLookedUpOnce(t *testing.T) {
 	d := NewDialer(Options{})
 	first := d.user()
-	d.cred = &syscall.Credential{Uid: 65534} // whom a second look would name
+	d.cred = &syscall.Credential{Uid: 65534} // a second lookup would return this user
 	if again := d.user(); first == "" || again != first {
 		t.Errorf("user %q, then %q", first, again)
 	}

@@ -10,7 +10,7 @@ import (
 // Protocol is the name of the transport.
 const Protocol = "local"
 
-// Transport returns how it is configured.
+// Transport returns the configuration options of the transport.
 func Transport() option.Transport {
 	return option.Transport{
 		Name: Protocol,
@@ -23,7 +23,7 @@ func Transport() option.Transport {
 			option.TmpDir(),
 		)...),
 		Defaults: ordered.Of("bundled-ruby", true, "cleanup", true),
-		// There is one local machine, however it is called.
+		// There is only one local machine, whatever the target's name is.
 		Dest: func(_ option.Values, to *transport.Dest) { *to = transport.Dest{Protocol: Protocol} },
 	}
 }

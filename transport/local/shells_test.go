@@ -14,11 +14,11 @@ import (
 	"bolt/transport/shell"
 )
 
-// loginShells are the shells that are tried as the login shell of a machine
-// if they are installed; sh and bash have to be.
+// loginShells are the shells that are tested as the login shell of a machine if
+// they are installed. sh and bash must be installed.
 var loginShells = []string{"sh", "bash", "dash", "busybox sh", "ksh", "zsh", "mksh", "tcsh", "fish"}
 
-// eachShell runs a test under each login shell.
+// eachShell runs a test with each login shell.
 func eachShell(t *testing.T, test func(t *testing.T, s shell.Starter, o shell.Options)) {
 	for _, name := range loginShells {
 		words := strings.Fields(name)
@@ -31,7 +31,7 @@ func eachShell(t *testing.T, test func(t *testing.T, s shell.Starter, o shell.Op
 			continue
 		}
 		t.Run(words[0], func(t *testing.T) {
-			if len(words) == 1 { // as sshd does
+			if len(words) == 1 { // sshd does the same
 				t.Setenv("SHELL", path)
 			}
 			words[0] = path
@@ -85,7 +85,7 @@ func TestLoginShells(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				st, stdout, stderr := runIn(t, s, o, c.cmd)
 				if c.name == "directory" {
-					stdout = strings.Replace(stdout, "/usr/../usr", "/usr", 1) // as the shell likes
+					stdout = strings.Replace(stdout, "/usr/../usr", "/usr", 1) // the form depends on the shell
 				}
 				switch {
 				case c.name == "run-as": // the home directory of nobody is missing
@@ -101,8 +101,8 @@ func TestLoginShells(t *testing.T) {
 	})
 }
 
-// TestMessagesOfTheLoginShell checks that a shell's own words about a line are
-// what they would be without us.
+// TestMessagesOfTheLoginShell checks that a shell's messages about a line are
+// the same as without bolt.
 func TestMessagesOfTheLoginShell(t *testing.T) {
 	lines := []string{"nosuchcommand_x", "echo )", "\nif", "echo 'a", "/nonexistent/x", "echo a\nnosuchcommand_x", "cat <nosuchfile"}
 	eachShell(t, func(t *testing.T, s shell.Starter, o shell.Options) {
@@ -112,7 +112,7 @@ func TestMessagesOfTheLoginShell(t *testing.T) {
 			raw.Args[0] = words[0]
 			var want bytes.Buffer
 			raw.Stderr = &want
-			_ = raw.Run() // its status is compared
+			_ = raw.Run() // the status is compared
 			st, _, got := runIn(t, s, o, transport.Cmd{Line: line})
 			if st.Code != raw.ProcessState.ExitCode() || got != want.String() {
 				t.Errorf("%q: got %d %q, raw: %d %q", line, st.Code, got, raw.ProcessState.ExitCode(), want.String())
@@ -125,7 +125,7 @@ func TestCancelUnderEachLoginShell(t *testing.T) {
 	eachShell(t, func(t *testing.T, s shell.Starter, o shell.Options) {
 		for _, line := range []string{"sleep 100; echo no", "sleep 100 & sleep 100; echo no", "exec sleep 100"} {
 			if o.LoginShell == "tcsh" && strings.Contains(line, "&") {
-				continue // it gives each job a process group of its own, out of reach
+				continue // each of its jobs has its own process group, which cannot be ended
 			}
 			dir := t.TempDir()
 			for _, c := range []transport.Cmd{
@@ -158,7 +158,7 @@ func (f onWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNoisyLoginShell copies under a login shell whose own files print.
+// TestNoisyLoginShell copies with a login shell whose start-up files print.
 func TestNoisyLoginShell(t *testing.T) {
 	dir := t.TempDir()
 	noisy := dir + "/noisy"
@@ -223,7 +223,7 @@ func TestBusyboxCopies(t *testing.T) {
 	}
 }
 
-// TestNoTar copies where there is no tar.
+// TestNoTar copies on a machine without tar.
 func TestNoTar(t *testing.T) {
 	dir := t.TempDir()
 	bin := dir + "/bin"
@@ -252,8 +252,8 @@ func TestNoTar(t *testing.T) {
 	}
 }
 
-// TestOurDeathEndsCommands kills a process that runs a command, as a crash of
-// ours would.
+// TestOurDeathEndsCommands kills a process that runs a command, like a crash of
+// bolt.
 func TestOurDeathEndsCommands(t *testing.T) {
 	dir := t.TempDir()
 	if child := os.Getenv("BOLT_TEST_CHILD"); child != "" {
@@ -322,7 +322,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// TestParallelSessions starts and ends sessions at once, for the race detector.
+// TestParallelSessions starts and ends sessions at the same time, for the race
+// detector.
 func TestParallelSessions(t *testing.T) {
 	c, err := NewDialer(Options{}).Dial(t.Context(), transport.Dest{})
 	if err != nil {
@@ -336,6 +337,6 @@ func TestParallelSessions(t *testing.T) {
 			}
 		})
 	}
-	c.Close() // some have ended, some run, some have not begun
+	c.Close() // some have ended, some are running, some have not begun
 	wg.Wait()
 }

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// MaxOutput is how much of each stream Output takes, in bytes.
+// MaxOutput is the maximum output on each stream, in bytes.
 const MaxOutput = 64 << 10
 
-// ErrTooLong says that a program has printed more than MaxOutput.
+// ErrTooLong is the error if a program has printed more than MaxOutput.
 var ErrTooLong = errors.New("it prints too much")
 
-// dies is how long the children of a program that has ended may keep its output
+// dies is the time for which children of an ended program may keep its output
 // open.
 const dies = time.Second
 
-// Output runs a program to its end, with nothing to read, and returns what it
-// prints. When ctx ends, so does the program with its process group; the error
-// is then the cause. Others are those of package os/exec, and ErrTooLong.
+// Output runs a program to its end, with empty input, and returns its output.
+// If ctx ends, the program and its process group are killed, and the error is
+// the cause of ctx. Other errors are those of package os/exec, and ErrTooLong.
 func Output(ctx context.Context, o Options) (stdout, stderr string, err error) {
 	cmd := exec.CommandContext(ctx, o.Path)
 	cmd.Args, cmd.Env = o.Args, o.Env
@@ -36,13 +36,13 @@ func Output(ctx context.Context, o Options) (stdout, stderr string, err error) {
 		err = context.Cause(ctx)
 	case out.full || errs.full:
 		err = ErrTooLong
-	case errors.Is(err, exec.ErrWaitDelay): // it has ended well, and left somebody behind
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended well, but a child holds its output open
 		err = nil
 	}
 	return out.String(), errs.String(), err
 }
 
-// bounded keeps so much, and then refuses.
+// bounded stores output up to a limit and then returns an error.
 type bounded struct {
 	strings.Builder
 	full bool

@@ -1,8 +1,8 @@
-// Package process runs a program of this machine as a shell.Session: its three
-// streams, its process group, how it ends.
+// Package process runs a program on this machine as a shell.Session, with its
+// three streams, its process group and its result.
 //
-// Transports that reach a machine through a program (the local machine through
-// its shell, a container through docker) share it.
+// It is shared by transports that use a local program to reach a machine: the
+// local machine with its shell, a container with docker.
 package process
 
 import (
@@ -22,20 +22,21 @@ import (
 	"bolt/transport"
 )
 
-// Options say what to run.
+// Options describe the program.
 type Options struct {
 	Path string   // of the program
-	Args []string // with its name as the first
-	Env  []string // as os.Environ has it; nil: ours
-	TTY  bool     // a terminal on its three streams
+	Args []string // including the program's name as the first
+	Env  []string // in the format of os.Environ; nil: this process's
+	TTY  bool     // use a terminal for its three streams
 
-	Credential *syscall.Credential // whose process; nil for ours
+	Credential *syscall.Credential // user of the process; nil for this process's
 }
 
-// heedSignals has what we start obey the end of its terminal, whatever we do
-// ourselves: nohup(1), and shells for jobs in the background, have us ignore
-// signals, which a child would inherit and no shell can undo. In a child Go
-// resets what is caught here; nobody reads what comes.
+// heedSignals makes started programs obey the end of their terminal, even if
+// this process ignores it. nohup(1), and shells with background jobs, make this
+// process ignore signals. A child would inherit that, and a shell cannot undo
+// it. Go resets signals in a child if they are caught here; the caught signals
+// are not read.
 var heedSignals = sync.OnceFunc(func() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
@@ -44,8 +45,8 @@ var heedSignals = sync.OnceFunc(func() {
 	}
 })
 
-// Start starts a program as the leader of a session and process group of its
-// own, as sshd would start it. Errors are those of package os/exec.
+// Start starts a program as the leader of its own session and process group, as
+// sshd does. Errors are those of package os/exec.
 func Start(o Options) (*Session, error) {
 	cmd := &exec.Cmd{Path: o.Path, Args: o.Args, Env: o.Env}
 	heedSignals()
@@ -66,23 +67,23 @@ func Start(o Options) (*Session, error) {
 	return sess, nil
 }
 
-// A Session is a started process; it is a shell.Session. Its owner is whoever called Start: after Close
-// and Wait nothing of it is left.
+// A Session is a started process; it is a shell.Session. The caller of Start
+// owns it: after Close and Wait, nothing of it is left.
 type Session struct {
 	cmd            *exec.Cmd
 	stdin          io.WriteCloser
 	stdout, stderr io.Reader
-	files          []*os.File // our ends
+	files          []*os.File // our ends of the streams
 
 	reaped chan struct{} // closed when the process has ended
 	status transport.Status
 	err    error
 
 	mu   sync.Mutex
-	over bool // Wait has returned, or Close was called: nothing is to be killed
+	over bool // Wait has returned or Close was called: nothing must be killed
 }
 
-// connect makes the streams and returns the ends that are the process's.
+// connect creates the streams and returns the process's ends.
 func (s *Session) connect(tty bool) ([]*os.File, error) {
 	if tty {
 		return s.connectTerminal()
@@ -114,19 +115,19 @@ func (s *Session) connectTerminal() ([]*os.File, error) {
 		return nil, err
 	}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
-	s.cmd.SysProcAttr.Setctty = true // of descriptor 0
+	s.cmd.SysProcAttr.Setctty = true // descriptor 0
 	s.files = append(s.files, master)
 	s.stdin, s.stdout, s.stderr = nopCloser{master}, master, strings.NewReader("")
 	return []*os.File{slave}, nil
 }
 
-// nopCloser is a terminal's input: it has no end of its own.
+// nopCloser is the input of a terminal, which cannot be closed separately.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// reap waits for the process and then ends its stdin, as sshd does: a process
-// that it left behind sees by that that the leader is gone.
+// reap waits for the process and then closes its stdin, as sshd does. A process
+// that the leader has left behind detects by that that the leader has ended.
 func (s *Session) reap() {
 	defer close(s.reaped)
 	s.status, s.err = statusOf(s.cmd.Wait())
@@ -156,7 +157,7 @@ func (s *Session) Stdout() io.Reader { return s.stdout }
 // Stderr implements shell.Session.
 func (s *Session) Stderr() io.Reader { return s.stderr }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (s *Session) Done() <-chan struct{} { return s.reaped }
 
 // Wait implements shell.Session.
@@ -168,8 +169,9 @@ func (s *Session) Wait() (transport.Status, error) {
 	return s.status, s.err
 }
 
-// Close implements shell.Session: what runs of the process group is killed,
-// with a terminal only if its hangup does not end the leader.
+// Close implements shell.Session. It kills the rest of the process group. With
+// a terminal, it first closes the terminal, and kills only if the leader does
+// not end.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	kill := !s.over
@@ -191,7 +193,7 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Kill kills what runs of the process group, whose streams end with it.
+// Kill kills the rest of the process group. Its streams end with it.
 func (s *Session) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +203,8 @@ func (s *Session) Kill() {
 }
 
 func (s *Session) killGroup() {
-	// The group's number is not given to anybody else as long as one of it
-	// lives; if none does, there is most likely nobody by that number.
+	// The group's ID is not reused as long as a member of it lives. If none
+	// lives, most likely no process has this ID.
 	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 }
 

@@ -36,7 +36,7 @@ type Transport struct {
 
 	NeedsHost  bool // a target without a host cannot be used
 	Here       bool // its targets are this machine, whatever their names are
-	PowerShell bool // commands on its targets are PowerShell's
+	PowerShell bool // commands on its targets are PowerShell code
 
 	// Check checks the configuration of a target, and can change it. Types and
 	// interpreters are already checked, and paths are expanded. It can be nil.
@@ -62,9 +62,9 @@ type Option struct {
 // target.
 type Config struct {
 	Values                                        // with the defaults
-	Given  Values                                 // all that is configured, without the defaults
+	Given  Values                                 // all configured values, without the defaults
 	Warn   func(id, text string)                  // the same text is shown once
-	Fail   func(format string, args ...any) error // makes the error for a bad value
+	Fail   func(format string, args ...any) error // returns the error for an invalid value
 }
 
 // Sorted returns options in the order of their names.
@@ -73,59 +73,59 @@ func Sorted(options ...Option) []Option {
 	return options
 }
 
-// Text is an option for any text.
+// Text returns an option for any text.
 func Text(name string) Option {
 	return Option{Name: name, Schema: &schema.Schema{Type: schema.String, Plugins: schema.PluginsAllowed}}
 }
 
-// Path is a text that is the path of a local file.
+// Path returns an option for the path of a local file.
 func Path(name string) Option {
 	o := Text(name)
 	o.Path = true
 	return o
 }
 
-// Secret is a text that is never shown.
+// Secret returns an option for a text that is never shown.
 func Secret(name string) Option {
 	o := Text(name)
 	o.Secret = true
 	return o
 }
 
-// Enum is an option for one of some texts.
+// Enum returns an option for one of the given texts.
 func Enum(name string, values ...string) Option {
 	o := Text(name)
 	o.Schema.Enum = values
 	return o
 }
 
-// Flag is an option for true or false.
+// Flag returns an option for true or false.
 func Flag(name string) Option {
 	return Option{Name: name, Schema: &schema.Schema{Type: schema.Boolean, Plugins: schema.PluginsAllowed}}
 }
 
-// Seconds is an option for a time in seconds.
+// Seconds returns an option for a time in seconds.
 func Seconds(name string) Option {
 	return Option{Name: name, Schema: &schema.Schema{Type: schema.Integer, Min: schema.Limit(1), Plugins: schema.PluginsAllowed}}
 }
 
-// Port is an option for the number of a port.
+// Port returns an option for a port number.
 func Port(name string) Option {
 	return Option{Name: name, Schema: &schema.Schema{Type: schema.Integer, Min: schema.Limit(0), Max: schema.Limit(65535), Plugins: schema.PluginsAllowed}}
 }
 
-// Set is an option for a list of different texts.
+// Set returns an option for a list of different texts.
 func Set(name string) Option {
 	return Option{Name: name, Schema: &schema.Schema{Type: schema.Array, Unique: true, Items: &schema.Schema{Type: schema.String}, Plugins: schema.PluginsAllowed}}
 }
 
-// List is an option for a list of texts.
+// List returns an option for a list of texts.
 func List(name string) Option {
 	return Option{Name: name, Schema: &schema.Schema{Type: schema.Array, Items: &schema.Schema{Type: schema.String}, Plugins: schema.PluginsAllowed}}
 }
 
-// Command is an option for a command: a list of words, or a text that is split at
-// spaces.
+// Command returns an option for a command: a list of words, or a text that is
+// split at spaces.
 func Command(name string) Option {
 	o := List(name)
 	o.Schema.Type |= schema.String

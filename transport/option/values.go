@@ -9,8 +9,8 @@ import (
 	"bolt/transport"
 )
 
-// Values reads options whose types have been checked. An option that is not set
-// reads as the zero value of each type.
+// Values returns options whose types have been checked. If an option is not
+// set, the result is the zero value of the type.
 type Values struct{ *ordered.Map }
 
 // Text returns a text.

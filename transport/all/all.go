@@ -1,8 +1,8 @@
-// Package all is the list of transports: a new transport is a package with a table
-// of its options and a dialer, and one line of List.
+// Package all contains the list of transports. A new transport is a package
+// with a table of its options and a dialer, and one line in List.
 //
-// A Dialer gives each destination to the transport that its protocol names. It
-// owns the connections that its transports keep open; Close closes them.
+// A Dialer passes each destination to the transport for its protocol. It owns
+// the connections that its transports keep open; Close closes them.
 package all
 
 import (
@@ -34,13 +34,13 @@ type Entry struct {
 	Dialer func(Options) (transport.Dialer, error)
 }
 
-// Options describe the user for whom targets are reached. The zero value is
-// useful only for transports that read no files of a user.
+// Options describe the user who connects to targets. The zero value works only
+// for transports that read no files of a user.
 type Options struct {
-	Home        string   // of the user
+	Home        string   // home directory of the user
 	Dir         string   // working directory
 	Environ     []string // environment of the user
-	AgentSocket string   // of the ssh agent; "" for none
+	AgentSocket string   // socket of the ssh agent; "" for none
 	// Passphrase prompts for the passphrase of a key file.
 	Passphrase func(ctx context.Context, path string) (transport.Secret, error)
 	// Warn receives warnings that apply to one caller only.
@@ -59,11 +59,11 @@ func Dialed(list []Entry) []string {
 	return names
 }
 
-// List returns the transports in the order of the help. The first is the
-// default.
+// List returns the transports in the order in which the help lists them. The
+// first one is the default.
 func List() []Entry { return slices.Clone(list()) }
 
-// list is made once: a start of bolt needs it several times.
+// list is created once, because each start of bolt needs it several times.
 var list = sync.OnceValue(func() []Entry {
 	return slices.Concat(
 		entries(dialSSH, ssh.Transport()),
@@ -116,10 +116,11 @@ func Tables(list []Entry) []option.Transport {
 // A Dialer is the transport.Dialer of all protocols. It is safe for concurrent use.
 type Dialer struct {
 	byProtocol map[string]transport.Dialer
-	closers    []io.Closer // the later first
+	closers    []io.Closer // the last added first
 }
 
-// New makes a Dialer for the transports of a list. It connects to nothing.
+// New returns a Dialer for the transports of a list. It does not connect to
+// anything.
 func New(list []Entry, o Options) (*Dialer, error) {
 	d := &Dialer{byProtocol: make(map[string]transport.Dialer)}
 	for _, e := range list {
@@ -142,8 +143,8 @@ func (d *Dialer) add(protocol string, dialer transport.Dialer) {
 	}
 }
 
-// Through makes d reach ssh targets through the dialer that wrap returns. wrap
-// receives the transport's own dialer. Close also closes the returned dialer.
+// Through makes d connect to ssh targets with the dialer that wrap returns.
+// wrap gets the transport's own dialer. Close also closes the returned dialer.
 // Through must be called before the first Dial, at most once.
 func (d *Dialer) Through(wrap func(direct transport.Dialer) transport.DialCloser) {
 	d.add(ssh.Protocol, wrap(d.byProtocol[ssh.Protocol]))
@@ -164,7 +165,7 @@ func (d *Dialer) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	if !ok {
 		return nil, &transport.Error{Class: transport.ClassUnsupported,
 			Msg:  fmt.Sprintf("The transport %s is not built into this program.", to.Protocol),
-			Hint: "It reaches targets by " + strings.Join(slices.Sorted(maps.Keys(d.byProtocol)), ", ") + "."}
+			Hint: "Its transports are " + strings.Join(slices.Sorted(maps.Keys(d.byProtocol)), ", ") + "."}
 	}
 	return t.Dial(ctx, to)
 }

@@ -19,11 +19,11 @@ import (
 	"bolt/transport/ssh"
 )
 
-// A parrot is a transport as a package of its own would have it: a table of options
-// and a dialer.
+// A parrot is a transport as in a separate package: a table of options and a
+// dialer.
 type parrot struct{ heard *[]string }
 
-// phrase is what a destination's Options hold for it.
+// phrase is the value of a destination's Options for it.
 type phrase struct {
 	greeting string
 	loud     bool
@@ -47,7 +47,7 @@ func parrotTransport() option.Transport {
 	}
 }
 
-// Dial makes it a transport.Dialer.
+// Dial implements transport.Dialer.
 func (p parrot) Dial(_ context.Context, to transport.Dest) (transport.Conn, error) {
 	return perch{p, to}, nil
 }
@@ -72,8 +72,9 @@ func (perch) Put(context.Context, transport.Tree, string, transport.FileOptions)
 func (perch) Get(context.Context, string, string, transport.FileOptions) error         { return nil }
 func (perch) Close() error                                                             { return nil }
 
-// A transport that is added to the list can be configured in an inventory, in bolt's
-// own words, and commands run on its targets. Nothing else knows it.
+// TestNewTransport checks that a transport that is added to the list can be
+// configured in an inventory, also with its own options, and that commands run
+// on its targets. No other package knows it.
 func TestNewTransport(t *testing.T) {
 	var heard []string
 	list := append(all.List(), all.Entry{
@@ -161,8 +162,8 @@ func TestNewTransport(t *testing.T) {
 	}
 }
 
-// The list is in order: each name once, variants of transports that are there, and a
-// comparable value in each destination's Options.
+// TestList checks the list: each name occurs once, variants belong to existing
+// transports, and the Options of each destination are comparable.
 func TestList(t *testing.T) {
 	list := all.List()
 	names := make(map[string]bool)
@@ -217,7 +218,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// refusing is a dialer that gives one error.
+// refusing is a dialer that always returns an error.
 type refusing struct{ err error }
 
 func (r refusing) Dial(context.Context, transport.Dest) (transport.Conn, error) { return nil, r.err }

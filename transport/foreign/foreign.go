@@ -1,6 +1,6 @@
-// Package foreign describes the transports of Puppet Bolt that this program
-// cannot dial. An inventory that configures them is a good one: only using such a
-// target is an error.
+// Package foreign describes the transports of Puppet Bolt that bolt does not
+// support. An inventory that configures them is valid; only a connection to
+// such a target is an error.
 package foreign
 
 import (
@@ -10,8 +10,8 @@ import (
 	"bolt/transport/option"
 )
 
-// Transports returns how they are configured (lib/bolt/config/transport/*.rb of
-// Puppet Bolt).
+// Transports returns their configuration options
+// (lib/bolt/config/transport/*.rb of Puppet Bolt).
 func Transports() []option.Transport { return []option.Transport{jail(), choria()} }
 
 func jail() option.Transport {

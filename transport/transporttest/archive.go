@@ -69,8 +69,8 @@ func fileSystemCases() []testCase {
 	}
 }
 
-// archiveCases ask for what Get writes as a stream. They hold for a Conn that
-// is no Archiver, too.
+// archiveCases test the stream of the files that Get would write. A Conn that
+// is not an Archiver passes them, too.
 func archiveCases() []testCase {
 	list := []struct {
 		name string
@@ -158,7 +158,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// archived reads an archive that has to be there: mode and text by name.
+// archived reads an archive that must exist. It returns mode and text by name.
 func archived(t *testing.T, a transport.Archiver, src string) map[string]string {
 	t.Helper()
 	var stream bytes.Buffer

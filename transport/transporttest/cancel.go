@@ -67,7 +67,7 @@ func cancelCases() []testCase {
 	}
 }
 
-// sleeper is a process that can be found.
+// sleeper is a process that can be found by its command line.
 type sleeper struct{ marker string }
 
 var sleepers atomic.Int64
@@ -84,11 +84,11 @@ func newSleeper(t *testing.T) *sleeper {
 
 func (s *sleeper) line() string { return "sleep " + s.marker }
 
-// args is what the process has for a command line, and its shell has not.
+// args returns the command line of the process, which differs from its shell's.
 func (s *sleeper) args() string { return "sleep\x00" + s.marker }
 
 // expectCancelled starts a command, cancels it when its sleeper runs, and
-// checks that nothing of it is left.
+// checks that no process of it is left.
 func (m *machine) expectCancelled(t *testing.T, cmd transport.Cmd, s *sleeper) {
 	t.Helper()
 	c := m.dial(t)
@@ -131,7 +131,7 @@ func termFirst(t *testing.T, m *machine) {
 	}
 }
 
-// cannotEnd runs something that leaves the process group and keeps the
+// cannotEnd runs a command that leaves the process group and keeps the
 // session's output open.
 func cannotEnd(t *testing.T, m *machine) {
 	s := newSleeper(t)
@@ -183,7 +183,7 @@ func daemonSurvives(t *testing.T, m *machine) {
 	if err := c.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	time.Sleep(200 * time.Millisecond) // nothing is to happen
+	time.Sleep(200 * time.Millisecond) // nothing must happen
 	if !runs(t, s.args()) {
 		t.Error("the daemon has ended with the command that started it")
 	}

@@ -101,7 +101,7 @@ func binaryOutput(t *testing.T, m *machine) {
 		expect(t, transport.Status{}, string(all), string(all))
 }
 
-// merged keeps what both streams print in the order of arrival.
+// merged stores the output of both streams in the order of arrival.
 type merged struct{ bytes.Buffer }
 
 // stdoutFirst allows two runs in the other order. Stdout has a head start of a
@@ -202,7 +202,7 @@ func slowSink(t *testing.T, m *machine) {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	time.Sleep(300 * time.Millisecond) // nothing is to happen
+	time.Sleep(300 * time.Millisecond) // nothing must happen
 	if _, err := os.Stat(dir + "/done"); err == nil {
 		t.Error("30 MB were taken from the command while its sink took nothing")
 	}

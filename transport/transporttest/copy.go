@@ -138,7 +138,7 @@ func get(t *testing.T, c transport.Conn, src, dst string) {
 	}
 }
 
-// writeFiles makes files with their directories.
+// writeFiles creates files with their directories.
 func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

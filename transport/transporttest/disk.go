@@ -45,7 +45,7 @@ func diskCases() []testCase {
 	}
 }
 
-// aTask is a command with all that one can have.
+// aTask returns a command with files, variables and input.
 func aTask(dir string, size int) transport.Cmd {
 	return transport.Cmd{TmpDir: dir, Argv: []string{"./m/tasks/x"}, Env: []string{"PT_a=b"}, Stdin: bytes.Repeat([]byte("in\x00"), size/3),
 		Files: []transport.File{script("m/tasks/x", "cd \"${0%/*}/..\" && cksum files/a files/b && echo $PT_a && cksum"),
@@ -54,7 +54,7 @@ func aTask(dir string, size int) transport.Cmd {
 		}}
 }
 
-// noRoom has the disk or its inodes end at each step.
+// noRoom runs out of disk space or inodes at each step.
 func noRoom(t *testing.T, m *machine) {
 	c := m.dial(t)
 	failed := 0
@@ -99,8 +99,8 @@ func noexec(t *testing.T, m *machine) {
 	expectEmpty(t, dir)
 }
 
-// private looks at the private directory from outside, while files come and
-// the command runs.
+// private checks the private directory from outside, while files arrive and the
+// command runs.
 func private(t *testing.T, m *machine) {
 	u := Users(t).Free
 	for _, as := range []transport.RunAs{{}, {User: Users(t).Denied.Name}} {
@@ -164,12 +164,12 @@ func private(t *testing.T, m *machine) {
 	}
 }
 
-// asUser is a command of another user.
+// asUser returns a command of another user.
 func asUser(u User, line string) *exec.Cmd {
 	return exec.Command("su", "-s", "/bin/sh", u.Name, "-c", line)
 }
 
-// givenUp cancels a task while its files come, and closes the connection.
+// givenUp cancels a task while its files arrive, and closes the connection.
 func givenUp(t *testing.T, m *machine) {
 	for _, as := range []transport.RunAs{{}, {User: Users(t).Free.Name}} {
 		for n, delay := range []time.Duration{0, 3 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond} {

@@ -74,7 +74,7 @@ func TestEvil(t *testing.T, d transport.Dialer, good, evil []transport.Dest, pri
 	}
 }
 
-// sayGood runs a command on a target that behaves.
+// sayGood runs a command on a good target.
 func sayGood(ctx context.Context, d transport.Dialer, to transport.Dest, prints string) error {
 	conn, err := d.Dial(ctx, to)
 	if err != nil {

@@ -18,7 +18,7 @@ func runAsCases() []testCase {
 			dir := worldDir(t)
 			as := transport.RunAs{User: "root"}
 			run(t, c, transport.Cmd{Line: "id -un; echo $HOME; echo e >&2; exit 3", RunAs: as}).expect(t, transport.Status{Code: 3}, "root\n/root\n", "e\n")
-			run(t, c, transport.Cmd{Line: "kill -KILL $$", RunAs: as}).expectStatus(t, m.killedBy("KILL")) // sudo repeats it
+			run(t, c, transport.Cmd{Line: "kill -KILL $$", RunAs: as}).expectStatus(t, m.killedBy("KILL")) // sudo sends itself the same signal
 			r := run(t, c, transport.Cmd{TmpDir: dir, Argv: []string{"./x", "a b"}, Env: []string{"A=b c"}, Stdin: []byte("in"), RunAs: as,
 				Files: []transport.File{script("x", `id -un; echo "$1 $A"; stat -c '%U %a' "$0"; cat`)}})
 			r.expect(t, ok, "root\na b b c\nroot 744\nin", "")
@@ -71,8 +71,8 @@ func runAsCases() []testCase {
 			}
 		}},
 		{"denied", func(t *testing.T, m *machine) {
-			// A user whom sudo knows for one command only is refused another
-			// without being asked for a password.
+			// sudo refuses a user who may run only one command without asking
+			// for a password.
 			u := Users(t)
 			as := transport.RunAs{User: "root", Executable: fakeSudo(t, "cat >/dev/null & echo '"+u.Denied.Name+" is not in the sudoers file.' >&2; exit 1")}
 			_, err := try(testContext(t), m.dialAs(t, u.Denied), transport.Cmd{Line: "echo no", RunAs: as})
@@ -183,7 +183,7 @@ func (r result) expectPrompt(t *testing.T, text string) {
 	}
 }
 
-// fakeSudo is a program that refuses as some sudo would.
+// fakeSudo returns a program that refuses like some versions of sudo.
 func fakeSudo(t *testing.T, text string) string {
 	t.Helper()
 	file := worldDir(t) + "/sudo"
@@ -197,7 +197,7 @@ func runAsCopies(t *testing.T, m *machine) {
 	u := Users(t)
 	c := m.dialAs(t, u.Asked)
 	o := transport.FileOptions{RunAs: transport.RunAs{User: "root", Password: transport.NewSecret(u.Asked.Password)}}
-	closed := t.TempDir() // of root alone
+	closed := t.TempDir() // only root can enter it
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -125,8 +125,8 @@ func bigFile(t *testing.T, m *machine) {
 	expectEmpty(t, dir)
 }
 
-// again runs a command whose files may be kept on the machine. It changes them,
-// and so does somebody else.
+// again runs a command whose files may be cached on the machine. The command
+// and another user change them.
 func again(t *testing.T, m *machine) {
 	c := m.dial(t)
 	dir := worldDir(t)
@@ -186,7 +186,7 @@ func scriptDir(t *testing.T, m *machine) {
 	c := m.dial(t)
 	dir := worldDir(t)
 	cmd := transport.Cmd{TmpDir: dir, ScriptDir: "mine", Argv: []string{"./x"}, Files: []transport.File{script("x", `echo "$0"`)}}
-	for range 3 { // it is free again as soon as Run has returned
+	for range 3 { // the name can be used again when Run has returned
 		run(t, c, cmd).expect(t, transport.Status{}, dir+"/mine/x\n", "")
 	}
 	if err := os.Mkdir(dir+"/mine", 0o755); err != nil {

@@ -33,7 +33,7 @@ func streamCases() []testCase {
 			r := run(t, m.dial(t), transport.Cmd{Line: "cat", Input: in, Stdout: out})
 			r.expect(t, ok, "", "")
 			if !bytes.Equal(out.Sum(nil), in.sum.Sum(nil)) {
-				t.Error("what came back is not what was sent")
+				t.Error("the returned data differs from the sent data")
 			}
 		}},
 		{"conversation", conversation},
@@ -124,7 +124,7 @@ func streamCases() []testCase {
 	}
 }
 
-// conversation has a command answer each line before the next one is sent.
+// conversation makes a command answer each line before the next one is sent.
 func conversation(t *testing.T, m *machine) {
 	const rounds = 200
 	in, to := io.Pipe()
@@ -142,7 +142,7 @@ func conversation(t *testing.T, m *machine) {
 	var begin time.Time
 	for i := range rounds + 1 {
 		if i == 1 {
-			begin = time.Now() // it has begun
+			begin = time.Now() // the command has begun
 		}
 		fmt.Fprintf(to, "%d\n", i)
 		answer, err := answers.ReadString('\n')
@@ -157,11 +157,12 @@ func conversation(t *testing.T, m *machine) {
 	work.Wait()
 }
 
-// maxAhead is more than lies between a stream and a command that does not read it.
+// maxAhead is more than all buffers between a stream and a command that does
+// not read it.
 const maxAhead = 16 << 20
 
-// slowCommand is one that does not read for a while: then the stream is not read,
-// either.
+// slowCommand is a command that does not read for a while. Then the stream must
+// not be read either.
 func slowCommand(t *testing.T, m *machine) {
 	in := newBytes(50 << 20)
 	dir := worldDir(t)
@@ -188,8 +189,8 @@ func slowCommand(t *testing.T, m *machine) {
 	}
 }
 
-// slowStreamSink is a sink that takes nothing for a while: then the command waits, and its
-// input, too.
+// slowStreamSink is a writer that blocks for a while. Then the command waits,
+// and its input is not read either.
 func slowStreamSink(t *testing.T, m *machine) {
 	in, out := newBytes(50<<20), sha256.New()
 	held := make(chan struct{})
@@ -214,7 +215,7 @@ func slowStreamSink(t *testing.T, m *machine) {
 	close(held)
 	work.Wait()
 	if err != nil || !bytes.Equal(out.Sum(nil), in.sum.Sum(nil)) {
-		t.Errorf("%v, or what came back is not what was sent", err)
+		t.Errorf("%v, or the returned data differs from the sent data", err)
 	}
 }
 
@@ -236,7 +237,7 @@ func streamRunAs(t *testing.T, m *machine) {
 			in, out := newBytes(5<<20), sha256.New()
 			run(t, c, transport.Cmd{Line: "cat", RunAs: k.as, Input: in, Stdout: out}).expect(t, transport.Status{}, "", "")
 			if !bytes.Equal(out.Sum(nil), in.sum.Sum(nil)) {
-				t.Error("what came back is not what was sent")
+				t.Error("the returned data differs from the sent data")
 			}
 			dir := worldDir(t)
 			run(t, c, transport.Cmd{TmpDir: dir, Argv: []string{"./x"}, Env: []string{"A=b"}, RunAs: k.as, Input: strings.NewReader("in\n"),
@@ -269,11 +270,12 @@ func streamRunAs(t *testing.T, m *machine) {
 	})
 }
 
-// killedEnv names the variable with the command that the client of killedClient runs.
+// killedEnv is the variable with the command that the client of killedClient
+// runs.
 const killedEnv = "BOLT_TRANSPORTTEST_KILLED"
 
-// killedClient kills a process that runs commands, which must end with it. The process
-// is this test program, with this case alone.
+// killedClient kills a process that runs commands; the commands must end with
+// it. The process is this test program, with only this case.
 func killedClient(t *testing.T, m *machine) {
 	if what := os.Getenv(killedEnv); what != "" {
 		dir, line, _ := strings.Cut(what, " ")
@@ -294,18 +296,18 @@ func killedClient(t *testing.T, m *machine) {
 			client.Env = append(os.Environ(), killedEnv+"="+dir+" "+fmt.Sprintf(form, s.line()), "TMPDIR="+files)
 			var said bytes.Buffer
 			client.Stdout, client.Stderr = &said, &said
-			client.WaitDelay = time.Second // what it has started may hold its output
+			client.WaitDelay = time.Second // its children may hold its output
 			if err := client.Start(); err != nil {
 				t.Fatal(err)
 			}
 			defer func() {
 				killWith(t, files) // a server that it has started
 				if t.Failed() {
-					t.Logf("the client said: %s", said.String())
+					t.Logf("the client printed: %s", said.String())
 				}
 			}()
 			eventually(t, "the command runs", func() bool { return runs(t, s.args()) })
-			time.Sleep(200 * time.Millisecond) // for buffers to fill
+			time.Sleep(200 * time.Millisecond) // until buffers are full
 			if err := client.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -324,14 +326,14 @@ func killWith(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	for _, dir := range dirs {
-		line, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // it may have gone
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // the process may have ended
 		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && bytes.Contains(line, []byte(text)) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
 
-// endless is a stream of one byte without end.
+// endless is an endless stream of one byte.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -345,7 +347,7 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// numbers is a stream of bytes that no position of it repeats.
+// numbers is a stream of bytes without repetitions.
 type numbers struct {
 	left   int
 	read   atomic.Int64

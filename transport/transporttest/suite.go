@@ -1,10 +1,10 @@
-// Package transporttest is the contract of transport.Dialer and
-// transport.Conn as a test suite, for every implementation and every Dialer
-// around another.
+// Package transporttest is the conformance suite for transport.Dialer and
+// transport.Conn. It tests every implementation, and every Dialer around
+// another one.
 //
-// The machine that the Dialer under test reaches must be the one that the test
-// runs on, because the suite looks at its files and processes; and the test
-// must run as root, because run-as needs users.
+// The Dialer under test must connect to the machine on which the test runs,
+// because the suite checks its files and processes. The test must run as root,
+// because run-as needs users.
 package transporttest
 
 import (
@@ -24,41 +24,42 @@ import (
 	"bolt/transport"
 )
 
-// Env is what the suite has to know beside the Dialer.
+// Env is the information that the suite needs in addition to the Dialer.
 type Env struct {
-	// As returns a Dialer and a destination that log in as another user of
-	// the machine.
+	// As returns a Dialer and a destination that log in as another user of the
+	// machine.
 	As func(t *testing.T, u User) (transport.Dialer, transport.Dest)
-	// StartsHome says that commands start in the login user's home directory
-	// rather than in the test's working directory.
+	// StartsHome is set if commands start in the login user's home directory
+	// instead of the test's working directory.
 	StartsHome bool
-	// Shared says that Dial hands out a connection that others use, too: what
-	// is about its end is left out.
+	// Shared is set if Dial returns a connection that others use, too. Then the
+	// cases about its end are left out.
 	Shared bool
-	// KilledBy is how a command's death by a signal is told, where it is not by
-	// the signal's name.
+	// KilledBy returns the status of a command that a signal has ended, if it
+	// is not reported by the signal's name.
 	KilledBy func(signal string) transport.Status
-	// Forgets says that a session may end before what has left its process group
-	// and keeps its output open.
+	// Forgets is set if a session may end while a process that has left its
+	// process group keeps its output open.
 	Forgets bool
-	// DownloadCode is the code of a download that fails; "" is WRITE_ERROR.
+	// DownloadCode is the error code of a failed download; "" means
+	// WRITE_ERROR.
 	DownloadCode string
 }
 
 func (e Env) downloadCode() string { return cmp.Or(e.DownloadCode, "WRITE_ERROR") }
 
-// TestDialer runs the suite. open is called for each case; the destination
-// that it returns logs in as root.
+// TestDialer runs the suite. open is called for each case. The destination that
+// it returns must log in as root.
 func TestDialer(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
 	for _, s := range suites() {
 		s.run(t, open, 1)
 	}
 }
 
-// TestDialerAtOnce is TestDialer with most parts of the suite at a time, for a
-// Dialer whose callers do not hinder each other: they wait more than they work,
-// and t.Parallel would run no more of them than there are processors. The first
-// part, which looks at the order of output, is alone.
+// TestDialerAtOnce runs TestDialer with most parts of the suite in parallel,
+// for a Dialer whose callers do not affect each other. The cases wait more than
+// they work, and t.Parallel would run only as many of them as there are
+// processors. The first part checks the order of output, so it runs alone.
 func TestDialerAtOnce(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env)) {
 	all := suites()
 	all[0].run(t, open, 1)
@@ -69,7 +70,7 @@ func TestDialerAtOnce(t *testing.T, open func(t *testing.T) (transport.Dialer, t
 	wg.Wait()
 }
 
-// A suite is a part of the suite.
+// A suite is a part of the conformance suite.
 type suite struct {
 	name  string
 	cases []testCase
@@ -91,7 +92,7 @@ func suites() []suite {
 	}
 }
 
-// run runs the cases, so many at a time.
+// run runs the cases, lanes of them at a time.
 func (s *suite) run(t *testing.T, open func(t *testing.T) (transport.Dialer, transport.Dest, Env), lanes int) {
 	t.Run(s.name, func(t *testing.T) {
 		var wg sync.WaitGroup
@@ -114,14 +115,14 @@ type testCase struct {
 	test func(t *testing.T, m *machine)
 }
 
-// machine is where a case runs.
+// machine is the machine of a case.
 type machine struct {
 	dialer transport.Dialer
 	dest   transport.Dest
 	env    Env
 }
 
-// limit ends a case that hangs.
+// limit is the time limit of a case.
 const limit = 60 * time.Second
 
 func testContext(t *testing.T) context.Context {
@@ -156,7 +157,7 @@ func dial(t *testing.T, d transport.Dialer, to transport.Dest) transport.Conn {
 	return c
 }
 
-// killedBy is how a command ends by a signal.
+// killedBy returns the status of a command that a signal has ended.
 func (m *machine) killedBy(signal string) transport.Status {
 	if m.env.KilledBy != nil {
 		return m.env.KilledBy(signal)
@@ -164,18 +165,18 @@ func (m *machine) killedBy(signal string) transport.Status {
 	return transport.Status{Code: -1, Signal: signal}
 }
 
-// ByNumber is how shells tell of a signal.
+// ByNumber returns the status with which shells report a signal.
 func ByNumber(signal string) transport.Status {
 	return transport.Status{Code: 128 + int(unix.SignalNum("SIG"+signal))}
 }
 
-// result is what a command came to.
+// result is the result of a command.
 type result struct {
 	status         transport.Status
 	stdout, stderr string
 }
 
-// run runs a command that has to be run without an error of ours.
+// run runs a command that must run without an error of bolt.
 func run(t *testing.T, c transport.Conn, cmd transport.Cmd) result {
 	t.Helper()
 	r, err := try(testContext(t), c, cmd)
@@ -197,7 +198,7 @@ func try(ctx context.Context, c transport.Conn, cmd transport.Cmd) (result, erro
 	return result{st, stdout.String(), stderr.String()}, err
 }
 
-// expect compares a result; stderr is compared too.
+// expect compares a result, including stderr.
 func (r result) expect(t *testing.T, status transport.Status, stdout, stderr string) {
 	t.Helper()
 	if r.status != status || r.stdout != stdout || r.stderr != stderr {
@@ -226,7 +227,7 @@ func expectError(t *testing.T, err error, class transport.Class, code string) *t
 	return e
 }
 
-// worldDir is a directory that every user of the machine can use.
+// worldDir returns a directory that every user of the machine can use.
 func worldDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "bolt-test-")
@@ -240,7 +241,7 @@ func worldDir(t *testing.T) string {
 	return dir
 }
 
-// expectEmpty checks that nothing was left behind in a directory.
+// expectEmpty checks that a directory is empty.
 func expectEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -261,7 +262,7 @@ func isEmpty(t *testing.T, dir string) bool {
 	return len(entries) == 0
 }
 
-// eventually waits for a condition of the machine that comes soon.
+// eventually waits for a condition that becomes true soon.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(20 * time.Second)
@@ -273,7 +274,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// runs reports whether a process of the machine has this in its command line.
+// runs reports whether a process of the machine has marker in its command line.
 func runs(t *testing.T, marker string) bool {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -281,7 +282,7 @@ func runs(t *testing.T, marker string) bool {
 		t.Fatalf("processes cannot be listed: %v", err)
 	}
 	for _, f := range dirs {
-		line, err := os.ReadFile(f) // a process may have gone
+		line, err := os.ReadFile(f) // the process may have ended
 		if err == nil && bytes.Contains(line, []byte(marker)) {
 			return true
 		}

@@ -18,14 +18,14 @@ type User struct {
 	Password string // "" if it has none
 }
 
-// Accounts are the users that run-as is tested with.
+// Accounts are the users for the tests of run-as.
 type Accounts struct {
 	Free   User // can run commands as any user without a password, with sudo and doas
 	Asked  User // can run commands as any user with its password, with sudo and doas
 	Denied User // cannot run commands as any other user
 }
 
-// sudoRules is what sudo knows about the accounts.
+// sudoRules are the rules of sudo for the accounts.
 const sudoRules = `Defaults:cargo,cargopw,cargonosudo !lecture
 Defaults:cargo,cargopw,cargonosudo timestamp_timeout=0
 cargo ALL=(ALL:ALL) NOPASSWD: ALL
@@ -35,15 +35,15 @@ cargopw ALL=(ALL:ALL) ALL
 // doasRules are the rules of doas for these users.
 const doasRules = "permit nopass cargo\npermit cargopw\n"
 
-// doasFile is the only one that doas reads.
+// doasFile is the only file that doas reads.
 const doasFile = "/etc/doas.conf"
 
-// rulesFile is named apart from any administrator's file.
+// rulesFile has a name that differs from any administrator's file.
 const rulesFile = "/etc/sudoers.d/bolt-corpus"
 
-// Users makes sure that the accounts and their sudo rules exist, and fails the
-// test if they cannot be made: that needs root and sudo. Several test programs
-// may call it at once.
+// Users creates the accounts and their sudo rules if they do not exist. If that
+// fails, the test fails; root and sudo are required. Several test programs may
+// call it at the same time.
 func Users(t testing.TB) Accounts {
 	t.Helper()
 	a := Accounts{
@@ -52,7 +52,7 @@ func Users(t testing.TB) Accounts {
 		Denied: User{Name: "cargonosudo"},
 	}
 	if os.Geteuid() != 0 {
-		t.Fatal("run-as is tested with users that only root can make: run the tests as root")
+		t.Fatal("only root can create the users for the tests of run-as: run the tests as root")
 	}
 	for _, program := range []string{"sudo", "useradd", "chpasswd", "usermod", "su", "doas"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -97,8 +97,8 @@ func ensureUser(t testing.TB, u User) {
 	command(t, u.Name+":"+u.Password+"\n", "chpasswd")
 }
 
-// writeRules puts the file in place whole, because a half one locks everybody
-// out of sudo.
+// writeRules replaces the file as a whole, because an incomplete file makes
+// sudo unusable for all users.
 func writeRules(t testing.TB, file, rules string, mode fs.FileMode) {
 	t.Helper()
 	tmp := file + ".tmp" // sudo skips names with a dot

@@ -120,7 +120,7 @@ func TestRefusals(t *testing.T) {
 		}, transport.ClassTimeout, "did not answer within 500ms"},
 		{"prints for ever", func(t *testing.T, w *world, _ *transport.Dest) { w.put(t, "flood", "inspect") }, transport.ClassProtocol, "more than 64 KiB"},
 		{"is another program", func(t *testing.T, w *world, _ *transport.Dest) { w.put(t, "containers", "<html> web running x") }, transport.ClassProtocol, "sent an unexpected answer|another program"},
-		{"stops in between", func(t *testing.T, w *world, _ *transport.Dest) { t.Setenv("BOLT_TEST_NO_SH", "1") }, transport.ClassBootstrap, "no sh in the container"},
+		{"stops in between", func(t *testing.T, w *world, _ *transport.Dest) { t.Setenv("BOLT_TEST_NO_SH", "1") }, transport.ClassBootstrap, "the container has no sh"},
 		{"lxd without names", func(_ *testing.T, _ *world, to *transport.Dest) { to.Protocol, to.User = "lxd", "app" }, transport.ClassUnsupported, "Set the user ID"},
 		{"lxd without container", func(_ *testing.T, _ *world, to *transport.Dest) {
 			to.Protocol, to.Host, to.Options = "lxd", "nosuch", Tool{Service: "local"}

@@ -53,7 +53,7 @@ func (s *starter) complaints() []complaint {
 	t := s.tool
 	return []complaint{
 		{texts: []string{`exec: "sh"`, "executable file `sh` not found", "stat sh: no such file"}, class: transport.ClassBootstrap,
-			why: "there is no sh in the container", hint: "Commands, scripts, tasks and copies need a shell and the usual programs in the container."},
+			why: "the container has no sh", hint: "Commands, scripts, tasks and copies need a shell and the usual programs in the container."},
 		{texts: []string{"permission denied while trying to connect", "connect: permission denied", "socket: permission denied"}, class: transport.ClassConnect,
 			hint: fmt.Sprintf("Run bolt as a user with access to %s: root, or a member of the group %s.", t.program, t.group)},
 		{texts: []string{"cannot connect to", "is the docker daemon running", "connection refused", "unable to connect", "error during connect",

@@ -18,7 +18,7 @@ import (
 )
 
 // errNoCache is the error if a credential cache does not exist.
-var errNoCache = errors.New("there is no such credential cache")
+var errNoCache = errors.New("the credential cache does not exist")
 
 // maxCache limits the size of a cache. A cache with thousands of tickets has a
 // few MiB.

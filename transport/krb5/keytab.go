@@ -167,7 +167,7 @@ func (s *Session) initial(ctx context.Context) (t *ticket, err error) {
 	who := s.cred.client
 	keys, enctypes := s.keys.of(who)
 	if len(enctypes) == 0 {
-		return nil, refuse(fmt.Sprintf("The %s has no usable key of %s", s.keys.where, who), "Create a keytab with AES keys (ktadd in kadmin), or run kinit.", nil)
+		return nil, refuse(fmt.Sprintf("The %s does not have a usable key of %s", s.keys.where, who), "Create a keytab with AES keys (ktadd in kadmin), or run kinit.", nil)
 	}
 	now := s.o.Now().UTC()
 	req := messages.ASReq{KDCReqFields: messages.KDCReqFields{PVNO: 5, MsgType: msgtype.KRB_AS_REQ, ReqBody: messages.KDCReqBody{

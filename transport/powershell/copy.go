@@ -79,7 +79,7 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 }
 
 // errDone ends a writer whose data is no longer read.
-var errDone = errors.New("the data is no longer read")
+var errDone = errors.New("the reader has ended")
 
 func copyError(msg string, err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: err, Msg: msg}

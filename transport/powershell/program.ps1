@@ -1,11 +1,11 @@
-# What bolt does on a machine with PowerShell. It is read by bootstrap.ps1 and
-# obeys the frames that follow on standard input (frame.go): first what is asked
-# for, up to "go", then files. What belongs to a command's own standard input
-# comes after them, and is left there. Nothing that is asked for becomes code,
-# but the line of a command.
+# The program of bolt on a machine with PowerShell. bootstrap.ps1 reads it. It
+# processes the frames that follow on standard input (frame.go): first the
+# request, up to "go", then files. The standard input of a command comes after
+# them and is not read. No part of the request becomes code, except the line of
+# a command.
 #
-# Before anything else it says one line on standard output: the mark it was
-# given, "ok" or what failed, and why in base64.
+# It first prints one line on standard output: the mark in the request, "ok" or
+# an error code, and the error text in base64.
 $ErrorActionPreference = 'Stop'
 $BoltOut = [Console]::OpenStandardOutput()
 $BoltAsk = @{}
@@ -31,7 +31,7 @@ function BoltTell([string]$code, [string]$text) {
     $script:BoltTold = $true
 }
 
-# BoltOne is the one text that was given for a key, '' if none was.
+# BoltOne returns the text of a key in the request, '' if there is none.
 function BoltOne([string]$key) {
     if ($BoltAsk.ContainsKey($key)) { $BoltAsk[$key][0] } else { '' }
 }
@@ -103,7 +103,7 @@ function BoltPack([string]$path, [string]$name) {
     }
 }
 
-# BoltClean removes the private directory. What is still open stays.
+# BoltClean removes the private directory. Files that are still open stay.
 function BoltClean {
     if (-not $BoltDir -or (BoltOne 'keep')) { return }
     Set-Location -LiteralPath ([IO.Path]::GetTempPath())
@@ -111,7 +111,7 @@ function BoltClean {
     Remove-Item -LiteralPath $BoltDir -Recurse -Force -ErrorAction SilentlyContinue
 }
 
-# BoltTable makes hash tables of what ConvertFrom-Json has made.
+# BoltTable converts the result of ConvertFrom-Json to hash tables.
 function BoltTable($value) {
     if ($value -is [Management.Automation.PSCustomObject]) {
         $table = @{}
@@ -125,7 +125,7 @@ function BoltTable($value) {
     return $value
 }
 
-# BoltFind is the path of a program.
+# BoltFind returns the path of a program.
 function BoltFind([string]$name) {
     if ($name.IndexOfAny([char[]]'\/') -ge 0) {
         $path = BoltPath $name
@@ -135,7 +135,7 @@ function BoltFind([string]$name) {
         if ($found.Count -eq 0) { throw "there is no program $name in the directories of PATH" }
         $path = $found[0].Definition
     }
-    # Words are quoted in another way for batch files, which cmd.exe reads.
+    # The quoting for batch files differs, because cmd.exe reads them.
     if ($path -match '\.(bat|cmd)$') { throw "$name is the batch file $path; name it with its extension" }
     return $path
 }
@@ -170,11 +170,11 @@ function BoltPrepare {
     }
 }
 
-# BoltExec starts a program with the words that it was given, as they are, and
-# with our own streams.
+# BoltExec starts a program with the arguments of the request, unchanged, and
+# with this process's streams.
 function BoltExec {
     $words = @(foreach ($word in @($BoltAsk['word'] | Where-Object { $_ })) {
-            # The first letter says what the rest is.
+            # The first letter is the type of the rest.
             if ($word[0] -ceq '@') { '"' + (BoltUnder $BoltDir $word.Substring(1)) + '"' } else { $word.Substring(1) }
         })
     $start = New-Object Diagnostics.ProcessStartInfo
@@ -193,7 +193,7 @@ function BoltExec {
     return $process.ExitCode
 }
 
-# BoltPut moves what arrives to where it is to be.
+# BoltPut writes an upload and moves it to its destination.
 function BoltPut {
     $script:BoltCode = 'MV_ERROR'
     $base = BoltOne 'base'
@@ -202,7 +202,7 @@ function BoltPut {
     $to = $to.TrimEnd([char[]]'\/')
     $parent = [IO.Path]::GetDirectoryName($to)
     if (-not [IO.Directory]::Exists($parent)) { throw "there is no directory $parent" }
-    # Beside the destination, so that it takes its place by a rename.
+    # The copy is written next to the destination and then renamed.
     $near = [IO.Path]::Combine($parent, '.bolt-' + [IO.Path]::GetRandomFileName())
     [void][IO.Directory]::CreateDirectory($near)
     try {
@@ -259,7 +259,7 @@ try {
             $BoltFile = BoltUnder $BoltDir (BoltOne 'program')
             $BoltGive = @($BoltAsk['arg'] | Where-Object { $_ -ne $null })
             if (BoltOne 'params') {
-                # Named parameters are those that the script declares.
+                # Only the parameters that the script declares are passed.
                 $BoltAll = BoltTable (ConvertFrom-Json (BoltOne 'params'))
                 $BoltKnown = (Get-Command $BoltFile).Parameters
                 $BoltGive = @{}

@@ -312,6 +312,6 @@ func (p *transfer) complaint(st transport.Status) string {
 
 func (p *transfer) noTar() error {
 	return &transport.Error{Class: transport.ClassFile, Code: "COPY_ERROR", Err: ErrNoTar,
-		Msg:  fmt.Sprintf("Could not %s: there is no tar on %s", p.what, p.host),
+		Msg:  fmt.Sprintf("Could not %s: tar is missing on %s", p.what, p.host),
 		Hint: "Install tar on the machine."}
 }

@@ -23,22 +23,22 @@ import (
 // following without starting a process, once when it starts and again when it
 // is used:
 //
-//   - The account's shell is the one that runs this, started by sshd itself (a
-//     wrapper that records commands, a restricted or forced one, would not see
-//     them any more): SHELL, the name that sshd gave it, the entry in
-//     /etc/passwd, if there is one, and the parent say so. A forced command that
-//     becomes the same shell under the same name, and hides its purpose, cannot
-//     be detected.
-//   - Its start-up files have no effect, now as when it started. They are
-//     read for each proof: only a missing file, one of nothing but comments,
-//     and one that begins with a known way to say "not for scripts" count.
-//     bash(1) reads them for sshd's sake below SHLVL 2 ("Invocation"); zsh
-//     always reads some, so it never proves anything; dash(1), mksh(1)
-//     and busybox read none.
+//   - The shell that runs the proof is the account's shell, and sshd itself has
+//     started it. Otherwise a wrapper that records commands, or a restricted or
+//     forced command, would no longer see the commands. The proof uses SHELL, the
+//     name that sshd gave to the shell, the entry in /etc/passwd, if there is
+//     one, and the parent process. It cannot detect a forced command that becomes
+//     the same shell under the same name and hides its purpose.
+//   - Its start-up files have no effect, neither now nor when it started. They are
+//     read for each proof. A start-up file has no effect if it is missing, if it
+//     has only comments, or if it begins with a known early exit for scripts.
+//     bash(1) reads the files when sshd starts it, if SHLVL is below 2
+//     ("Invocation"). zsh always reads some, so it never proves anything. dash(1),
+//     mksh(1) and busybox read none.
 //   - A session would start in this directory: the home directory is still
-//     the same one under the same name.
-//   - sshd would run nothing before and refuse nothing (sshd(8), "LOGIN
-//     PROCESS" and "SSHRC").
+//     the same directory under the same name.
+//   - sshd would run nothing before the shell and would not refuse the login
+//     (sshd(8), "LOGIN PROCESS" and "SSHRC").
 //
 // A fact that a machine cannot show (no /proc, an unknown shell) counts as not
 // proven.

@@ -82,8 +82,7 @@ func (v *View) resolve(ctx context.Context, to transport.Dest) (*endpoint, error
 	e.timeout = cmp.Or(to.ConnectTimeout, conf.ConnectTimeout)
 	e.disconnect = cmp.Or(to.DisconnectTimeout, defaultDisconnectTimeout)
 	// This differs from OpenSSH: a ServerAliveInterval of 0 does not switch
-	// keepalives off but means the default. Nobody may be watching a run that
-	// hangs.
+	// keepalives off but means the default. A run that hangs may be unattended.
 	e.keepalive = cmp.Or(to.Keepalive, conf.ServerAliveInterval, defaultKeepalive)
 	if e.keepalive < 0 {
 		e.keepalive = defaultKeepalive

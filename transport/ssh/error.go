@@ -97,7 +97,7 @@ func (e *endpoint) reachError(err error) *transport.Error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		hint = fmt.Sprintf("Nothing listens on port %d of the machine; check the port and that the SSH server runs.", e.port)
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		hint = "There is no route to the machine; check the network, or use a jump host (proxyjump)."
+		hint = "No route to the machine exists; check the network, or use a jump host (proxyjump)."
 	}
 	return connectError(transport.ClassConnect, e.to.Host, err, hint)
 }

@@ -40,7 +40,7 @@ const (
 var agentFailure = []byte{0, 0, 0, 1, 5}
 
 // errNoAgent is the error if no agent can be forwarded.
-var errNoAgent = errors.New("forward-agent is set, but there is no ssh-agent: SSH_AUTH_SOCK is not set, or IdentityAgent is none")
+var errNoAgent = errors.New("forward-agent is set, but no ssh-agent is configured: SSH_AUTH_SOCK is not set, or IdentityAgent is none")
 
 // noAgentError returns the error for a connection whose agent cannot be
 // forwarded.

@@ -61,8 +61,8 @@ func cancelCases() []testCase {
 				t.Errorf("got stdout %q", r.stdout)
 			}
 		}},
-		{"what cannot be ended is told", cannotEnd},
-		{"Close ends what runs", closeEnds},
+		{"error names a process that cannot be ended", cannotEnd},
+		{"Close ends running commands", closeEnds},
 		{"a daemon survives a normal end", daemonSurvives},
 	}
 }
@@ -103,7 +103,7 @@ func (m *machine) expectCancelled(t *testing.T, cmd transport.Cmd, s *sleeper) {
 	wg.Wait()
 	e := expectError(t, err, transport.ClassCancelled, "")
 	if !cmd.TTY && !strings.Contains(e.Error(), "has ended") {
-		t.Errorf("the error does not say that the process has ended: %v", e)
+		t.Errorf("the error does not report that the process has ended: %v", e)
 	}
 	if r.stdout != "" {
 		t.Errorf("got stdout %q", r.stdout)
@@ -144,7 +144,7 @@ func cannotEnd(t *testing.T, m *machine) {
 		Stdout: sinkFunc(func(p []byte) error { pid <- strings.TrimSpace(string(p)); cancel(); return nil }),
 	})
 	if e := expectError(t, err, transport.ClassCancelled, ""); !m.env.Forgets && !strings.Contains(e.Error(), "may still be running") {
-		t.Errorf("the error does not say that the process may still be running: %v", e)
+		t.Errorf("the error does not report that the process may still be running: %v", e)
 	}
 	command(t, "", "kill", "-KILL", <-pid)
 	eventually(t, "the stray process is gone", func() bool { return !runs(t, s.args()) })

@@ -29,7 +29,7 @@ func commandCases() []testCase {
 		{"signal", func(t *testing.T, m *machine) {
 			run(t, m.dial(t), transport.Cmd{Line: "kill -KILL $$"}).expect(t, m.killedBy("KILL"), "", "")
 		}},
-		{"signal to what the shell has become", func(t *testing.T, m *machine) {
+		{"signal to the program that has replaced the shell", func(t *testing.T, m *machine) {
 			run(t, m.dial(t), transport.Cmd{Line: "exec sh -c 'kill -TERM $$'"}).expect(t, m.killedBy("TERM"), "", "")
 		}},
 		line("both streams", "echo out; echo err >&2; exit 3", transport.Status{Code: 3}, "out\n", "err\n"),

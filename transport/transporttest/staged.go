@@ -23,7 +23,7 @@ func stagedCases() []testCase {
 			run(t, c, transport.Cmd{Argv: []string{"cat", "-"}, Stdin: []byte(data)}).expect(t, ok, data, "")
 			run(t, c, transport.Cmd{Line: "cat; echo $A", Stdin: []byte(data), Env: []string{"A=b"}}).expect(t, ok, data+"b\n", "")
 		}},
-		{"1 MB for stdin that nobody reads", func(t *testing.T, m *machine) {
+		{"1 MB for stdin that the command does not read", func(t *testing.T, m *machine) {
 			run(t, m.dial(t), transport.Cmd{Line: "echo a", Stdin: bytes.Repeat([]byte("x"), 1<<20)}).expect(t, ok, "a\n", "")
 		}},
 		{"script with arguments", func(t *testing.T, m *machine) {
@@ -50,7 +50,7 @@ func stagedCases() []testCase {
 				expect(t, m.killedBy("TERM"), "", "")
 			expectEmpty(t, dir)
 		}},
-		{"script that is no program", func(t *testing.T, m *machine) {
+		{"script that is not a program", func(t *testing.T, m *machine) {
 			dir := worldDir(t)
 			run(t, m.dial(t), transport.Cmd{TmpDir: dir, Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o644, Data: []byte("echo plain\n")}}}).
 				expect(t, ok, "plain\n", "")

@@ -160,7 +160,7 @@ func revokedKey(words []string) ([]byte, error) {
 	blob, err := base64.StdEncoding.DecodeString(words[1])
 	inside, ok := blobType(blob)
 	if err != nil || !ok || inside != words[0] {
-		return nil, fmt.Errorf("there is no key of the type %.40q", words[0])
+		return nil, fmt.Errorf("a key of the type %.40q is missing", words[0])
 	}
 	key, err := ssh.ParsePublicKey(blob)
 	if err == nil {

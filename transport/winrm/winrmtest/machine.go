@@ -95,12 +95,12 @@ type process struct {
 func (p *process) frame() (key string, data []byte, err error) {
 	head, err := p.in.ReadString('\n')
 	if err != nil {
-		return "", nil, fmt.Errorf("what is sent ended early: %w", err)
+		return "", nil, fmt.Errorf("the input ended early: %w", err)
 	}
 	key, size, _ := strings.Cut(strings.TrimSuffix(head, "\n"), " ")
 	n, err := strconv.Atoi(size)
 	if err != nil {
-		return "", nil, fmt.Errorf("%q is no frame", head)
+		return "", nil, fmt.Errorf("%q is not a frame", head)
 	}
 	data = make([]byte, n)
 	_, err = io.ReadFull(p.in, data)
@@ -454,7 +454,7 @@ func SplitCommandLine(line string) []string {
 func SplitBatchLine(line string) ([]string, error) {
 	rest, ok := strings.CutPrefix(line, `/d /e:on /v:off /s /c "`)
 	if !ok || !strings.HasSuffix(rest, `"`) {
-		return nil, fmt.Errorf("%q is not what cmd.exe takes", line)
+		return nil, fmt.Errorf("%q is not a line for cmd.exe", line)
 	}
 	rest = strings.TrimSuffix(rest, `"`)
 	// Text between quotation marks contains no operators. A percent sign begins

@@ -41,7 +41,7 @@ type starter struct {
 // watcher in the container (package shell) detects that: docker does not end a
 // process's stdin together with the process. The first process ignores the TERM
 // that its whole group gets, so that it can report the result. It also prevents
-// that a shell prints a message about a signal.
+// a shell from printing a message about a signal.
 //
 // With a terminal, the first process replaces itself by the other shell and
 // reports nothing more. There is no watcher, and the terminal would echo its

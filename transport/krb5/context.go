@@ -45,8 +45,7 @@ const maxTurns = 4
 
 // Context gets everything that a login to a host needs: a ticket for its
 // service "host" and, with delegate, a forwarded ticket for the host. So a
-// missing requirement is known before anything is sent to the host. missing is
-// known before the host hears of it.
+// missing requirement is known before anything is sent to the host.
 func (s *Session) Context(ctx context.Context, host string, delegate bool) (*Context, error) {
 	conf, cred, err := s.ready(ctx)
 	if err != nil {

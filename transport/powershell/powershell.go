@@ -66,7 +66,8 @@ func Bootstrap() string { return bootstrap }
 func Program() string { return program }
 
 // CommandLine returns the line that starts Bootstrap. -InputFormat None
-// prevents that PowerShell itself reads standard input (about_PowerShell_exe).
+// prevents PowerShell itself from reading standard input
+// (about_PowerShell_exe).
 func CommandLine() string {
 	return "powershell.exe -NoLogo -NoProfile -NonInteractive -ExecutionPolicy Bypass -InputFormat None -OutputFormat Text -EncodedCommand " + encode(bootstrap)
 }

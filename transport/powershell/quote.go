@@ -35,8 +35,8 @@ func quoteWord(word string) string {
 
 // quoteBatch quotes a word for a batch file. Between quotation marks, cmd.exe
 // treats only the percent sign as an operator. An empty substring of a variable
-// that always exists prevents that the percent sign begins a variable. A word
-// that cannot be in a line is refused.
+// that always exists prevents the percent sign from beginning a variable. A
+// word that cannot be in a line is refused.
 func quoteBatch(word string) (string, error) {
 	if strings.ContainsAny(word, "\r\n\x00") {
 		return "", &transport.Error{Class: transport.ClassUnsupported,

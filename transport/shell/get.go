@@ -50,7 +50,7 @@ func (p *transfer) archive(ctx context.Context, s Starter, src string, to io.Wri
 	if strings.HasPrefix(dir, "-") {
 		dir = "./" + dir
 	}
-	// "./" prevents that tar takes the name for an option or for a list of
+	// "./" prevents tar from taking the name for an option or for a list of
 	// files.
 	steps := append(p.prelude(),
 		`f() { printf '%s#%s %s%s.\n' `+p.token+` "$1" "$2" `+p.token+` >&2; exit 1; }`,

@@ -439,8 +439,9 @@ func TestSilentPeerFailsCommandWithinConnectTimeout(t *testing.T) {
 	}
 }
 
-// A dead connection is noticed within the times that docs/transports.md states, with
-// keepalive and with ServerAliveInterval and ServerAliveCountMax.
+// TestDeadConnectionIsNoticed checks that a dead connection is noticed within
+// the times in docs/transports.md, with keepalive and with ServerAliveInterval
+// and ServerAliveCountMax.
 func TestDeadConnectionIsNoticed(t *testing.T) {
 	t.Parallel()
 	const slack = 3 * time.Second // for a busy machine

@@ -21,8 +21,8 @@ const (
 	maxIncludeDepth = 16
 	// maxReads stops files that include each other many times.
 	maxReads = 10_000
-	// maxBytes is far above any real file. It prevents that a device or a wrong
-	// path fills the memory.
+	// maxBytes is far above any real file. It prevents a device or a wrong path
+	// from filling the memory.
 	maxBytes = 64 << 20
 )
 

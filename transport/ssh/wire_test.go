@@ -104,7 +104,7 @@ func TestAlgorithmLists(t *testing.T) {
 			}
 		}
 		if got := set.hostKeys([]string{"rsa-sha2-512", "ssh-rsa"}); got[0] != "rsa-sha2-512" || slices.Contains(got, "ssh-rsa") || len(got) != len(set.hostKey) {
-			t.Errorf("with an RSA key on record: %v", got)
+			t.Errorf("with a known RSA key: %v", got)
 		}
 	})
 }

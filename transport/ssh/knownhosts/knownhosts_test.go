@@ -271,9 +271,9 @@ func TestHostKeyCertificates(t *testing.T) {
 		{"authority not marked", []string{"-h", "-n", "web1"}, "web1 CA\n", "web1:22", changed, ""},
 		{"revoked authority", []string{"-h", "-n", "web1"}, "@cert-authority * CA\n@revoked * CA\n", "web1:22", changed, "CA of its certificate"},
 		{"revoked key", []string{"-h", "-n", "web1"}, "@cert-authority * CA\n@revoked * EC\n", "web1:22", changed, "revoked"},
-		{"not good, but the key is on record", []string{"-h", "-n", "db"}, "@cert-authority * CA\nweb1 EC\n", "web1:22", good, ""},
-		{"no authority, but the key is on record", []string{"-h", "-n", "web1"}, "web1 EC\n", "web1:22", good, ""},
-		{"no authority, another key on record", []string{"-h", "-n", "web1"}, "web1 ED\n", "web1:22", changed, ":1"},
+		{"not good, but the file has the key", []string{"-h", "-n", "db"}, "@cert-authority * CA\nweb1 EC\n", "web1:22", good, ""},
+		{"no authority, but the file has the key", []string{"-h", "-n", "web1"}, "web1 EC\n", "web1:22", good, ""},
+		{"no authority, the file has another key", []string{"-h", "-n", "web1"}, "web1 ED\n", "web1:22", changed, ":1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -72,7 +72,7 @@ type Session struct {
 	conf *config
 	read time.Time // time at which cred was read
 	cred *credentials
-	err  error // why there are no credentials
+	err  error // why credentials are missing
 	keys *keytab
 
 	mu      sync.Mutex

@@ -102,9 +102,9 @@ func machineTar(t *testing.T, stream []byte, then string) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// TestWhoseErrorCounts checks which error is returned if a download fails on
+// TestErrorOfFailedDownload checks which error is returned if a download fails on
 // both sides.
-func TestWhoseErrorCounts(t *testing.T) {
+func TestErrorOfFailedDownload(t *testing.T) {
 	var b bytes.Buffer
 	w := archive.NewWriter(&b, time.Now())
 	text := bytes.Repeat([]byte("x"), 300_000)

@@ -17,7 +17,7 @@ import (
 )
 
 // Run runs one command as transport.Conn's Run does, with these differences: a
-// Line is PowerShell code, there are no signals, and a variable cannot be
+// Line is PowerShell code, signals do not exist, and a variable cannot be
 // empty.
 //
 // The status of a line depends on the last thing that it ran. If that was a

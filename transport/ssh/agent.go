@@ -83,8 +83,8 @@ func (w *agentWire) Write(p []byte) (int, error) {
 func newAgents() *agents { return &agents{open: make(map[agentSocket]*agentConn)} }
 
 // agentSocket returns the socket of the agent that an endpoint uses:
-// IdentityAgent in ssh_config, else Caller.AgentSocket. It returns "" if there
-// is no agent.
+// IdentityAgent in ssh_config, else Caller.AgentSocket. It returns "" if no
+// agent is configured.
 func (v *View) agentSocket(e *endpoint) string {
 	switch s := e.conf.IdentityAgent; {
 	case s == "" || s == "SSH_AUTH_SOCK":

@@ -184,7 +184,7 @@ func (v *View) connect(ctx context.Context, e *endpoint, dial dialFunc) (*Conn, 
 		said := w.preamble()
 		budget := throttleBudget
 		if said == "" && !g.busy() && e.timeout > 0 {
-			// There is no sign of load: the SSH server is probably not running.
+			// Nothing indicates load: the SSH server is probably not running.
 			budget = min(budget, e.timeout)
 		}
 		after := time.Since(began)

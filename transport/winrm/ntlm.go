@@ -139,8 +139,8 @@ func (n *ntlm) unseal(body []byte) ([]byte, error) {
 
 // openParts parses the two parts of an encrypted answer. The first contains the
 // length of the message. The second contains the length of the signature (16),
-// the signature, and the encrypted message. The format differs from MIME: there
-// is no line end before a boundary.
+// the signature, and the encrypted message. The format differs from MIME: a
+// boundary has no line end before it.
 func openParts(body []byte) (length int, sealed []byte, err error) {
 	odd := errors.New("the encrypted answer has an invalid format")
 	mark := []byte("--" + boundary)

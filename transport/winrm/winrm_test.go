@@ -209,9 +209,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNothingInClear checks that a password is sent only in the forms of NTLM
+// TestPasswordIsNotSentInClear checks that a password is sent only in the forms of NTLM
 // and Basic.
-func TestNothingInClear(t *testing.T) {
+func TestPasswordIsNotSentInClear(t *testing.T) {
 	s, to := server(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -411,8 +411,8 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// TestSilence checks a server that stops answering.
-func TestSilence(t *testing.T) {
+// TestServerStopsAnswering checks a server that stops answering.
+func TestServerStopsAnswering(t *testing.T) {
 	for _, action := range []string{"Create", "Receive"} {
 		t.Run(action, func(t *testing.T) {
 			over := make(chan struct{})
@@ -542,9 +542,9 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// TestComesBack checks that an unused connection works again, whatever state
+// TestReconnectsAfterServerForgot checks that an unused connection works again, whatever state
 // the server has dropped.
-func TestComesBack(t *testing.T) {
+func TestReconnectsAfterServerForgot(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		// Each answer is the last one on its connection, which NTLM has
 		// authenticated.

@@ -34,8 +34,8 @@ type matchRun struct {
 }
 
 const (
-	// matchTakes is the time limit of a command if there is no connect timeout. ssh has
-	// no limit.
+	// matchTakes is the time limit of a command if the connect timeout is not
+	// set. ssh has no limit.
 	matchTakes = 30 * time.Second
 	// matchLeaves is the time for which a process that a command leaves behind
 	// can hold its stderr.

@@ -72,8 +72,7 @@ func (f *Set) fileNames(c Rule) string {
 	return "any known_hosts file (no file exists)"
 }
 
-// changedHint returns the instruction to remove a record that is no longer
-// correct.
+// changedHint returns the instruction to remove a record that has become wrong.
 func (v verdict) changedHint(q *question) string {
 	hint := "Another machine may intercept the connection, or the machine was reinstalled. If the new fingerprint is correct (" +
 		ownFingerprint(q.key) + "), "

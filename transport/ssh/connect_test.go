@@ -202,7 +202,7 @@ func TestProxyCommand(t *testing.T) {
 		wantText(t, "message", e.Msg, fmt.Sprintf("mute mute %d root 100%%", s.Port))
 		to.ProxyCommand = "nc %q"
 		e = l.refused(t, to, transport.ClassConnect, "CONNECT_ERROR")
-		wantText(t, "message", e.Msg, "proxy-command", "no token %q here")
+		wantText(t, "message", e.Msg, "proxy-command", "the token %q is not allowed here")
 		to.Host, to.ProxyCommand = "broken", "none"
 		l.refused(t, to, transport.ClassResolve, "CONNECT_ERROR") // the command of ssh_config would exit
 	})

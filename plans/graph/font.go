@@ -8,31 +8,35 @@ const (
 	lineHeight = 17
 )
 
-// advances are the widths of the characters from ' ' to '~' in Helvetica, in
-// thousandths of the font's size (Adobe's font metrics of 1989, Core 14).
-var advances = [...]int{
-	278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
-	556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
-	1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
-	667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556,
-	333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
-	556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+// regular and bold are the widths of the characters from ' ' to '~' in thousandths of the font's size: the advances of DejaVu Sans 2.37. It
+// is the widest of the fonts that stand for Helvetica where that is not installed, so text fits its box with all of them.
+var regular = [...]int{
+	318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337,
+	636, 636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531,
+	1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787,
+	603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500,
+	500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612,
+	635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
 }
 
-// advance is how wide a character may be, in thousandths of the font's size.
-// Fonts that stand for Helvetica where it is not known are wider.
-func advance(r rune, bold bool) int {
-	width := 600
+var bold = [...]int{
+	348, 456, 521, 838, 696, 1002, 872, 306, 457, 457, 523, 838, 380, 415, 380, 365,
+	696, 696, 696, 696, 696, 696, 696, 696, 696, 696, 400, 400, 838, 838, 838, 580,
+	1000, 774, 762, 734, 830, 683, 683, 821, 837, 372, 372, 775, 637, 995, 837, 850,
+	733, 850, 770, 720, 682, 812, 774, 1103, 771, 724, 725, 457, 365, 457, 838, 500,
+	500, 675, 716, 593, 716, 678, 435, 716, 712, 343, 343, 665, 343, 1042, 712, 687,
+	716, 716, 493, 595, 478, 712, 652, 924, 645, 652, 582, 712, 365, 712, 838,
+}
+
+// advance returns the width of a character, at most, in thousandths of the font's size.
+func advance(r rune, strong bool) int {
 	switch {
+	case r >= ' ' && r <= '~' && strong:
+		return bold[r-' ']
 	case r >= ' ' && r <= '~':
-		width = advances[r-' ']
-	case r >= 0x1100: // East Asian ones fill a square
-		width = 1000
+		return regular[r-' ']
 	}
-	if bold {
-		return width * 116 / 100
-	}
-	return width * 109 / 100
+	return 1000 // of East Asian characters, which fill a square, and of the ellipsis; others are narrower
 }
 
 // textWidth is how wide a text may be.

@@ -30,8 +30,8 @@ func (e *encoder) texts(list []string) {
 	}
 }
 
-// decoder takes values off a message. The first mistake sticks; after it
-// everything reads as zero.
+// decoder reads values from a message. It keeps the first error; after an error
+// every value is zero.
 type decoder struct {
 	rest []byte
 	err  error
@@ -64,7 +64,7 @@ func (d *decoder) int() int64 {
 	return n
 }
 
-// skip takes a varint of that size off, as encoding/binary counts it.
+// skip removes a varint of that size, as encoding/binary returns it.
 func (d *decoder) skip(size int) bool {
 	switch {
 	case size == 0:
@@ -80,7 +80,7 @@ func (d *decoder) skip(size int) bool {
 	return false
 }
 
-// small is a number of limit at most.
+// small reads a number of at most limit.
 func (d *decoder) small(limit uint64) int {
 	n := d.uint()
 	if n > limit {
@@ -101,10 +101,10 @@ func (d *decoder) size() int64 {
 
 func (d *decoder) u32() uint32 { return uint32(d.small(math.MaxUint32)) }
 
-// bytes are valid as long as the message is.
+// bytes reads a byte string, which is valid as long as the message is.
 func (d *decoder) bytes() []byte {
 	n := d.uint()
-	if n > uint64(len(d.rest)) { // also after a mistake: then nothing is left
+	if n > uint64(len(d.rest)) { // also after an error: then nothing is left
 		d.fail(errShort)
 		return nil
 	}
@@ -128,7 +128,7 @@ func (d *decoder) bool() bool {
 	return b == 1
 }
 
-// count is the length of a list, each of whose elements takes a byte at least.
+// count reads the length of a list whose elements take at least one byte each.
 func (d *decoder) count() int {
 	n := d.uint()
 	if n > uint64(len(d.rest)) {
@@ -150,7 +150,7 @@ func (d *decoder) texts() []string {
 	return list
 }
 
-// end returns the first mistake; bytes that are left are one.
+// end returns the first error; bytes that are left are an error, too.
 func (d *decoder) end(what string) error {
 	if d.err == nil && len(d.rest) > 0 {
 		d.err = fmt.Errorf("%d bytes too many", len(d.rest))

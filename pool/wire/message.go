@@ -10,17 +10,17 @@ import (
 	"bolt/transport"
 )
 
-// magic begins both greetings, so that a stranger on the socket is known at
+// magic begins both greetings, so that each side detects a foreign program at
 // once.
 const magic = "bolt-pool"
 
-// A Greeting is how client and daemon introduce themselves. Its first three
-// fields keep their form in all versions.
+// A Greeting is the first message of each side. Its first three fields have the
+// same form in all versions.
 type Greeting struct {
 	Version int    // of the protocol
 	Build   string // version of the program, for people
-	// Made tells builds of the same version apart, the newer one being larger:
-	// the time at which the program's file was last changed, in nanoseconds.
+	// Made distinguishes builds of the same version; a newer build has a larger
+	// value. It is the modification time of the program's file in nanoseconds.
 	Made int64
 	PID  int
 
@@ -28,8 +28,8 @@ type Greeting struct {
 	Caller Caller
 }
 
-// Caller is on whose behalf a client dials: what the SSH client of that
-// invocation would have had around it.
+// Caller describes the invocation for which a client dials: the environment in
+// which its SSH client would have run.
 type Caller struct {
 	Home        string
 	Dir         string // working directory
@@ -53,8 +53,8 @@ func (g *Greeting) Encode() []byte {
 	return e
 }
 
-// DecodeGreeting reads one. Of another version it reads what never changes, and
-// there is no mistake in the rest.
+// DecodeGreeting decodes a Greeting. If its version differs, DecodeGreeting
+// reads only the fields that never change and ignores the rest.
 func DecodeGreeting(body []byte) (*Greeting, error) {
 	d := decoder{rest: body}
 	if d.text() != magic {
@@ -69,12 +69,12 @@ func DecodeGreeting(body []byte) (*Greeting, error) {
 	return g, d.end("greeting")
 }
 
-// A Refusal says why a daemon will not serve a client. It keeps its form in
-// all versions.
+// A Refusal contains the reason why a daemon refuses a client. It has the same
+// form in all versions.
 type Refusal struct {
 	Version int
 	Build   string
-	Leaving bool // the daemon ends now, a new one may be started
+	Leaving bool // the daemon ends now, and the client may start a new one
 	Reason  string
 }
 
@@ -88,7 +88,7 @@ func (r *Refusal) Encode() []byte {
 	return e
 }
 
-// DecodeRefusal reads one.
+// DecodeRefusal decodes a Refusal.
 func DecodeRefusal(body []byte) (*Refusal, error) {
 	d := decoder{rest: body}
 	r := &Refusal{Version: d.small(1 << 20), Build: d.text(), Leaving: d.bool(), Reason: d.text()}
@@ -123,7 +123,7 @@ func EncodeDest(to *transport.Dest) []byte {
 	return e
 }
 
-// DecodeDest reads one.
+// DecodeDest decodes a Dest.
 func DecodeDest(body []byte) (transport.Dest, error) {
 	d := decoder{rest: body}
 	to := transport.Dest{
@@ -139,7 +139,7 @@ func DecodeDest(body []byte) (transport.Dest, error) {
 	return to, d.end("destination")
 }
 
-// A Digest names a content: the SHA-256 of its bytes.
+// A Digest identifies a content by the SHA-256 hash of its bytes.
 type Digest [32]byte
 
 func (g Digest) String() string { return hex.EncodeToString(g[:]) }
@@ -163,10 +163,10 @@ type StagedFile struct {
 	Data Digest
 }
 
-// A RunRequest is a transport.Cmd for the connection of a lease. Cmd.Files
-// and Cmd.Stdin are empty: Files, and Stdin if HasStdin, are contents, which
-// have been offered before. With HasInput, frames of Input follow. Cmd's sinks and Input
-// do not travel.
+// A RunRequest is a transport.Cmd for the connection of a lease. Cmd.Files and
+// Cmd.Stdin are empty. Instead Files, and Stdin if HasStdin, are contents that
+// must have been offered before. With HasInput, frames of Input follow. Cmd's
+// sinks and Input are not sent.
 type RunRequest struct {
 	Lease    uint32
 	Cmd      transport.Cmd
@@ -205,7 +205,7 @@ func (r *RunRequest) Encode() []byte {
 	return e
 }
 
-// DecodeRun reads one.
+// DecodeRun decodes a RunRequest.
 func DecodeRun(body []byte) (*RunRequest, error) {
 	d := decoder{rest: body}
 	r := &RunRequest{Lease: d.u32()}
@@ -245,7 +245,8 @@ func (d *decoder) runAs() transport.RunAs {
 	return transport.RunAs{User: d.text(), Password: transport.NewSecret(d.text()), Executable: d.text(), Command: d.texts()}
 }
 
-// options are those of a copy. Limits do not travel: the client keeps them.
+// options encodes the options of a copy. Limits are not sent, because the
+// client enforces them.
 func (e *encoder) options(o *transport.FileOptions) {
 	e.text(o.Label)
 	e.runAs(&o.RunAs)
@@ -264,7 +265,7 @@ type PutRequest struct {
 	Lease   uint32
 	Tree    Digest
 	Source  string // the tree's path on the client's machine, for messages
-	Name    string // base name that it has on the way
+	Name    string // base name of the tree in the tar stream
 	Dst     string
 	Options transport.FileOptions
 }
@@ -281,14 +282,14 @@ func (r *PutRequest) Encode() []byte {
 	return e
 }
 
-// DecodePut reads one.
+// DecodePut decodes a PutRequest.
 func DecodePut(body []byte) (*PutRequest, error) {
 	d := decoder{rest: body}
 	r := &PutRequest{Lease: d.u32(), Tree: d.digest(), Source: d.text(), Name: d.text(), Dst: d.text(), Options: d.options()}
 	return r, d.end("upload")
 }
 
-// A GetRequest asks for a file or directory of the machine of a lease.
+// A GetRequest copies a file or directory from the machine of a lease.
 type GetRequest struct {
 	Lease   uint32
 	Src     string
@@ -304,16 +305,16 @@ func (r *GetRequest) Encode() []byte {
 	return e
 }
 
-// DecodeGet reads one.
+// DecodeGet decodes a GetRequest.
 func DecodeGet(body []byte) (*GetRequest, error) {
 	d := decoder{rest: body}
 	r := &GetRequest{Lease: d.u32(), Src: d.text(), Options: d.options()}
 	return r, d.end("download")
 }
 
-// A CancelRequest ends what is being done.
+// A CancelRequest ends the work of a request.
 type CancelRequest struct {
-	Timeout bool // because its time is up; otherwise because nobody wants it any more
+	Timeout bool // because its time is up; otherwise because it is not wanted any more
 }
 
 // Encode returns the body of a Cancel.
@@ -323,7 +324,7 @@ func (r *CancelRequest) Encode() []byte {
 	return e
 }
 
-// DecodeCancel reads one.
+// DecodeCancel decodes a CancelRequest.
 func DecodeCancel(body []byte) (*CancelRequest, error) {
 	d := decoder{rest: body}
 	r := &CancelRequest{Timeout: d.bool()}
@@ -337,7 +338,7 @@ func EncodeCredit(n int) []byte {
 	return e
 }
 
-// DecodeCredit reads one.
+// DecodeCredit decodes a Credit or Taken.
 func DecodeCredit(body []byte) (int, error) {
 	d := decoder{rest: body}
 	n := d.small(Window)
@@ -348,7 +349,7 @@ func DecodeCredit(body []byte) (int, error) {
 type OfferRequest struct {
 	Content Digest
 	Size    int64
-	Pushed  bool // its pieces follow without being asked for
+	Pushed  bool // its pieces follow without a Wanted
 }
 
 // Encode returns the body of an Offer.
@@ -360,7 +361,7 @@ func (r *OfferRequest) Encode() []byte {
 	return e
 }
 
-// DecodeOffer reads one.
+// DecodeOffer decodes an OfferRequest.
 func DecodeOffer(body []byte) (*OfferRequest, error) {
 	d := decoder{rest: body}
 	r := &OfferRequest{Content: d.digest(), Size: d.size(), Pushed: d.bool()}
@@ -374,14 +375,14 @@ func EncodeForget(content Digest) []byte {
 	return e
 }
 
-// DecodeForget reads one.
+// DecodeForget decodes a Forget.
 func DecodeForget(body []byte) (Digest, error) {
 	d := decoder{rest: body}
 	content := d.digest()
 	return content, d.end("forget")
 }
 
-// An AnswerRequest is what a person has answered to transport.Error.Ask.
+// An AnswerRequest is the user's answer to transport.Error.Ask.
 type AnswerRequest struct {
 	Path       string // of the key file
 	Passphrase transport.Secret
@@ -395,7 +396,7 @@ func (r *AnswerRequest) Encode() []byte {
 	return e
 }
 
-// DecodeAnswer reads one.
+// DecodeAnswer decodes an AnswerRequest.
 func DecodeAnswer(body []byte) (*AnswerRequest, error) {
 	d := decoder{rest: body}
 	r := &AnswerRequest{Path: d.text(), Passphrase: transport.NewSecret(d.text())}
@@ -411,14 +412,14 @@ func EncodeStatus(s transport.Status) []byte {
 	return e
 }
 
-// DecodeStatus reads one.
+// DecodeStatus decodes a Status.
 func DecodeStatus(body []byte) (transport.Status, error) {
 	d := decoder{rest: body}
 	s := transport.Status{Code: int(d.int()), Signal: d.text()}
 	return s, d.end("status")
 }
 
-// EncodeError returns the body of a Failed. The error's cause stays behind.
+// EncodeError returns the body of a Failed. The error's cause is not sent.
 func EncodeError(err *transport.Error) []byte {
 	var e encoder
 	e.text(clip(string(err.Class)))
@@ -433,7 +434,8 @@ func EncodeError(err *transport.Error) []byte {
 	return e
 }
 
-// clip bounds a text, between two characters: a frame has room for several.
+// clip shortens a string to MaxPiece bytes, at a character boundary: a frame
+// has room for several such strings.
 func clip(s string) string {
 	if len(s) <= MaxPiece {
 		return s
@@ -445,14 +447,14 @@ func clip(s string) string {
 	return s[:n]
 }
 
-// DecodeError reads one.
+// DecodeError decodes an Error.
 func DecodeError(body []byte) (*transport.Error, error) {
 	d := decoder{rest: body}
 	err := &transport.Error{Class: transport.Class(d.text()), Code: d.text(), Msg: d.text(), Hint: d.text(), Ask: d.text()}
 	return err, d.end("error")
 }
 
-// A Warning is what the dialer thinks odd but no failure.
+// A Warning is a message of the dialer about a problem that is not a failure.
 type Warning struct{ ID, Text string }
 
 // Encode returns the body of a Warned.
@@ -463,7 +465,7 @@ func (w *Warning) Encode() []byte {
 	return e
 }
 
-// DecodeWarning reads one.
+// DecodeWarning decodes a Warning.
 func DecodeWarning(body []byte) (*Warning, error) {
 	d := decoder{rest: body}
 	w := &Warning{ID: d.text(), Text: d.text()}

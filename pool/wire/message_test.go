@@ -19,16 +19,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sinksAndContents are the fields that do not travel in the message itself.
+// sinksAndContents are the fields that are not sent in the message itself.
 var sinksAndContents = map[string]bool{
 	"Cmd.Files": true, "Cmd.Stdin": true, "Cmd.Input": true, "Cmd.Stdout": true, "Cmd.Stderr": true, "Error.Err": true,
-	"Dest.Options":       true, // of transports that no daemon has
-	"FileOptions.Limits": true, // of what the client writes
-	// The daemon reaches no machines with PowerShell.
+	"Dest.Options":       true, // of transports that the daemon does not have
+	"FileOptions.Limits": true, // enforced by the client
+	// The daemon has no transport for machines with PowerShell.
 	"Cmd.Named": true, "Cmd.TellDir": true, "Cmd.Extensions": true,
 }
 
-// fill sets every field below v to something that is not zero.
+// fill sets every field below v to a non-zero value.
 func fill(t *testing.T, r *rand.Rand, v reflect.Value) {
 	t.Helper()
 	switch x := v.Addr().Interface().(type) {
@@ -86,7 +86,7 @@ func text(r *rand.Rand) string {
 	return string(b)
 }
 
-// A coding is a message's two functions.
+// A coding is the pair of functions of a message.
 type coding struct {
 	name   string
 	new    func() any // a pointer to the message
@@ -94,13 +94,13 @@ type coding struct {
 	decode func([]byte) (any, error)
 }
 
-// codec makes a coding of typed functions.
+// codec makes a coding from typed functions.
 func codec[T any](name string, encode func(*T) []byte, decode func([]byte) (*T, error)) coding {
 	return coding{name, func() any { return new(T) }, func(m any) []byte { return encode(m.(*T)) },
 		func(b []byte) (any, error) { return decode(b) }}
 }
 
-// byValue makes of functions of values functions of pointers.
+// byValue converts functions of values to functions of pointers.
 func byValue[T any](name string, encode func(T) []byte, decode func([]byte) (T, error)) coding {
 	return codec(name, func(m *T) []byte { return encode(*m) }, func(b []byte) (*T, error) {
 		m, err := decode(b)
@@ -132,8 +132,8 @@ func codings() []coding {
 
 var secrets = cmp.Comparer(func(a, b transport.Secret) bool { return a == b })
 
-// TestRoundTrip fills every field: one that is added to a message and
-// forgotten in its codec comes back empty.
+// TestRoundTrip fills every field. If a field of a message is missing in its codec, it
+// comes back empty.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range codings() {
 		t.Run(c.name, func(t *testing.T) {
@@ -238,10 +238,10 @@ func bound(in any) {
 	}
 }
 
-// TestEveryValueTravels checks that the decoder accepts what the encoder makes of any
-// value, and that a message with a target's bytes fits in a frame. If the decoder
-// refused a frame, every target of the session would lose its result.
-func TestEveryValueTravels(t *testing.T) {
+// TestEveryValueRoundTrips checks that the decoder accepts the encoding of any value,
+// and that a message with a target's bytes fits in a frame. If the decoder refused a
+// frame, every target of the session would lose its result.
+func TestEveryValueRoundTrips(t *testing.T) {
 	fromTarget := map[string]bool{"status": true, "error": true, "warning": true}
 	for _, c := range codings() {
 		t.Run(c.name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestEveryValueTravels(t *testing.T) {
 				in := c.new()
 				odd(t, rand.New(rand.NewPCG(seed, 1)), reflect.ValueOf(in).Elem(), fromTarget[c.name] && seed%8 == 0)
 				switch m := in.(type) {
-				case *Greeting: // numbers of this program, and of the system
+				case *Greeting: // numbers of this program and of the system
 					m.Version, m.PID = Version, int(seed)
 				case *Refusal:
 					m.Version = Version
@@ -265,7 +265,7 @@ func TestEveryValueTravels(t *testing.T) {
 					t.Fatalf("seed %d: %v, of %+.200v", seed, err, in)
 				}
 				if e, ok := in.(*transport.Error); ok && e.Msg == "" {
-					e.Msg = out.(*transport.Error).Msg // see TestErrorText
+					e.Msg = out.(*transport.Error).Msg // see TestErrorMessageRoundTrip
 				}
 				bound(in)
 				if diff := cmp.Diff(in, out, secrets, cmpopts.EquateEmpty()); diff != "" {
@@ -286,8 +286,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestZero: what is empty arrives empty.
-func TestZero(t *testing.T) {
+// TestZeroValuesRoundTrip checks that empty values arrive empty.
+func TestZeroValuesRoundTrip(t *testing.T) {
 	for _, c := range codings() {
 		t.Run(c.name, func(t *testing.T) {
 			in := c.new()
@@ -362,22 +362,23 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOtherVersion: a greeting of another version says who it is, whatever
-// else is in it.
-// TestFalseCount: a list that says it is long takes no memory for it.
-func TestFalseCount(t *testing.T) {
+// TestExcessiveCountUsesNoMemory checks that a list with a large count does not cause
+// a large allocation.
+func TestExcessiveCountUsesNoMemory(t *testing.T) {
 	var e encoder
 	e = append(e, (&RunRequest{}).Encode()...)
 	e = e[:len(e)-2]                     // the number of files, and HasStdin
 	e.uint(1000)                         // files
-	e = append(e, make([]byte, 1000)...) // a file takes 35 at least
+	e = append(e, make([]byte, 1000)...) // a file takes at least 35 bytes
 	r, err := DecodeRun(e)
 	if err == nil || len(r.Files) > 30 {
 		t.Errorf("%d files, %v", len(r.Files), err)
 	}
 }
 
-func TestOtherVersion(t *testing.T) {
+// TestGreetingOfOtherVersion checks that a greeting of another version identifies its
+// sender, with any content after the fixed fields.
+func TestGreetingOfOtherVersion(t *testing.T) {
 	g := Greeting{Version: Version + 1, Build: "9.9", Made: -7, PID: 12}
 	body := append(g.Encode()[:len(magic)+1+1+4+1], "something else altogether"...)
 	got, err := DecodeGreeting(body)
@@ -389,7 +390,7 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-func TestErrorText(t *testing.T) {
+func TestErrorMessageRoundTrip(t *testing.T) {
 	cases := []struct {
 		name string
 		err  *transport.Error
@@ -412,9 +413,9 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// TestLongText: an error always fits in a frame, and is not cut within a
-// character.
-func TestLongText(t *testing.T) {
+// TestLongErrorFitsInFrame checks that an error always fits in a frame, and is not cut
+// within a character.
+func TestLongErrorFitsInFrame(t *testing.T) {
 	long := "x" + strings.Repeat("é", MaxPiece)
 	body := EncodeError(&transport.Error{Class: transport.ClassLost, Msg: long, Hint: long})
 	if len(body) > MaxFrame {
@@ -435,8 +436,8 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no bytes make a decoder panic, and what it accepts is what the
-// encoder would have made.
+// FuzzDecode checks that no bytes cause a panic in a decoder, and that an accepted
+// message equals the encoder's output.
 func FuzzDecode(f *testing.F) {
 	all := codings()
 	for i, c := range all {

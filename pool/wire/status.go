@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// A Status is what a daemon tells of itself, as JSON: the answer to the
-// control "status", and what "bolt pool status --format json" prints.
+// A Status is the daemon's status as JSON. It is the answer to the control
+// "status" and the output of "bolt pool status --format json".
 type Status struct {
 	PID         int          `json:"pid"`
 	Version     string       `json:"version"`
@@ -12,13 +12,13 @@ type Status struct {
 	Log         string       `json:"log"`
 	Started     time.Time    `json:"started"`
 	Draining    bool         `json:"draining"`
-	Clients     int          `json:"clients"`   // besides the one that asks
-	InFlight    int          `json:"in_flight"` // requests being worked on
-	Dials       uint64       `json:"dials"`     // that opened a connection
+	Clients     int          `json:"clients"`   // except the client that asks
+	InFlight    int          `json:"in_flight"` // requests in progress
+	Dials       uint64       `json:"dials"`     // dials that opened a connection
 	DialsSaved  uint64       `json:"dials_saved"`
 	DialsFailed uint64       `json:"dials_failed"`
 	Runs        uint64       `json:"runs"`
-	Contents    int          `json:"contents"` // kept, and their bytes
+	Contents    int          `json:"contents"` // kept contents; the next field is their size
 	ContentSize int64        `json:"content_bytes"`
 	Memory      uint64       `json:"memory_bytes"` // from the operating system
 	Goroutines  int          `json:"goroutines"`
@@ -34,15 +34,15 @@ type Limits struct {
 	MaxAge         time.Duration `json:"max_age_ns"`
 }
 
-// The states of a connection.
+// These are the states of a connection.
 const (
 	Dialing = "dialing"
 	Idle    = "idle"
 	Busy    = "busy"
-	Closing = "closing" // nothing new is begun on it
+	Closing = "closing" // nothing new begins on it
 )
 
-// A Connection is one that the daemon holds, or is dialing.
+// A Connection is a connection that the daemon holds or is dialing.
 type Connection struct {
 	Peer       string        `json:"peer"` // user@address:port and jump hosts
 	State      string        `json:"state"`

@@ -1,10 +1,10 @@
-// Package wire is the protocol between the command line and the pool daemon:
-// frames on a stream socket, and the messages in them.
+// Package wire is the protocol between bolt and the pool daemon: frames on a stream
+// socket, and the messages in them.
 //
-// docs/pool-protocol.md describes who sends what and when. Fixed integers are
-// big-endian; the others are varints as encoding/binary has them, in their
-// shortest form, those that may be negative zig-zag; texts and bytes are a
-// varint length and then their bytes.
+// docs/pool-protocol.md describes which side sends which frame, and when. Fixed-size
+// integers are big-endian. Other integers are varints of encoding/binary in their
+// shortest form; integers that may be negative are zig-zag encoded. Strings and bytes
+// are a varint length and then their bytes.
 //
 // A decoder accepts everything that its encoder can make of any value. For other
 // bytes, it returns an error, because bytes from a socket are not trusted. Data from a
@@ -18,28 +18,29 @@ import (
 	"io"
 )
 
-// Version is the version of the protocol. Peers that do not speak the same
-// one part after the greeting, whose own form never changes.
+// Version is the version of the protocol. If the versions of the peers differ, they
+// disconnect after the greeting, whose own form never changes.
 const Version = 4
 
 const (
 	// MaxFrame bounds the body of a frame.
 	MaxFrame = 1 << 20
-	// MaxPiece is the most that one frame of a stream of bytes carries, so
-	// that streams share a socket fairly.
+	// MaxPiece is the most bytes of a stream in one frame, so that streams share a
+	// socket fairly.
 	MaxPiece = 64 << 10
-	// Window is how many bytes of a request's output may be under way before
-	// the client has said that it has taken them (Credit).
+	// Window is how many bytes of a request's output may be sent before the client
+	// acknowledges them (Credit).
 	Window = 256 << 10
-	// InputWindow is how many bytes of a command's input may be under way. The daemon
-	// allows them with its first Taken, and more as the command's machine takes them. It
-	// may hold as much for each command whose input is streamed.
+	// InputWindow is how many bytes of a command's input may be in flight. The daemon
+	// allows them with its first Taken, and more as the command's machine accepts
+	// them. The daemon may hold as many bytes for each command whose input is
+	// streamed.
 	InputWindow = 128 << 10
-	// MaxPushed is the largest content that a client sends without asking
-	// whether it is wanted: less than a round trip costs.
+	// MaxPushed is the largest content that a client sends without waiting for Wanted:
+	// sending it costs less than a round trip.
 	MaxPushed = 64 << 10
-	// MaxHeld is how many contents a client may have the daemon hold at a time,
-	// and MaxOffers how many it may be sending.
+	// MaxHeld is how many contents the daemon may hold for a client at a time.
+	// MaxOffers is how many contents a client may be sending at a time.
 	MaxHeld   = 4096
 	MaxOffers = 100
 	// MaxReply bounds the answer to a Control: 10,000 connections in JSON take
@@ -48,9 +49,9 @@ const (
 
 	headerSize = 9
 
-	// firstBuffer is a Reader's, which has room for requests and answers, and
-	// streamBuffer what it grows to under a stream: some pieces at a time, so
-	// that reading costs little more than the copying.
+	// firstBuffer is the initial size of a Reader's buffer, enough for requests and
+	// answers. streamBuffer is its size for streams: it has room for some pieces, so
+	// that reading costs little more than copying.
 	firstBuffer  = 16 << 10
 	streamBuffer = 256 << 10
 )
@@ -58,59 +59,59 @@ const (
 // A Type is the kind of a frame.
 type Type uint8
 
-// Frames from the client to the daemon. The ID of a frame is that of the
-// request it opens or belongs to, chosen by the client, never used twice on
-// one connection, and never 0.
+// These are the frames from the client to the daemon. The ID of a frame is the ID of
+// the request that it opens or belongs to. The client chooses the ID; it is never 0
+// and never used twice on one connection.
 const (
 	Hello    Type = iota + 1 // ID 0. Greeting
 	Dial                     // a Dest. Opens a lease: answered by Dialed or Failed
-	Release                  // gives a lease up, or a Dial that has no answer yet. No answer
+	Release                  // gives up a lease, or a Dial that has no answer yet. No answer
 	Run                      // RunRequest. Output frames, then Exited or Failed
 	Put                      // PutRequest. Finished or Failed
 	Get                      // GetRequest. Output frames (a tar stream), then Finished or Failed
-	Cancel                   // CancelRequest: ends what the ID is doing; it is still answered
-	Credit                   // varint: that many bytes of the ID's output were taken
+	Cancel                   // CancelRequest: ends the work of the ID, which is still answered
+	Credit                   // varint: the client has read that many bytes of the ID's output
 	Offer                    // OfferRequest. Unless Pushed: answered by Wanted or Had
 	Piece                    // bytes of an offered content, MaxPiece at most
 	End                      // no more pieces: answered by Finished or Failed
 	Answer                   // ID 0. AnswerRequest: a passphrase for the dials that follow
-	Forget                   // ID 0. A digest: a content that nothing needs until it is offered again
+	Forget                   // ID 0. A digest: the content is not needed until it is offered again
 	Control                  // text: "status", "metrics", "drain", "stop", "ping". Reply or Failed
 	Input                    // bytes of the input of a Run that has one, MaxPiece at most
-	InputEnd                 // nothing in it: the end of that input
+	InputEnd                 // empty body: the end of that input
 )
 
-// Frames from the daemon to the client.
+// These are the frames from the daemon to the client.
 const (
 	Welcome  Type = iota + 65 // ID 0. Greeting: the answer to Hello
 	Refused                   // ID 0. Refusal: the answer to Hello; the daemon then closes
-	Dialed                    // nothing in it
+	Dialed                    // empty body
 	Stdout                    // bytes
 	Stderr                    // bytes
 	Exited                    // a Status
-	Finished                  // nothing in it
+	Finished                  // empty body
 	Failed                    // a transport.Error
-	Wanted                    // the content is to be sent
-	Had                       // the content is here already
-	Reply                     // bytes, as the Control asked for; pieces end with an empty one
+	Wanted                    // the client must send the content
+	Had                       // the daemon has the content already
+	Reply                     // bytes of the answer to a Control; an empty piece ends it
 	Warned                    // ID 0. Warning
 	Taken                     // varint: that many more bytes of the ID's Input may be sent
 )
 
-// A Frame is one message. Body is valid until the next one is read.
+// A Frame is one message. Body is valid until the next frame is read.
 type Frame struct {
 	Type Type
 	ID   uint32
 	Body []byte
 }
 
-// A Reader reads frames. It is used by one goroutine, and done with after an
-// error.
+// A Reader reads frames. Only one goroutine may use it, and it must not be used after
+// an error.
 type Reader struct {
 	r    io.Reader
 	buf  []byte
-	a, b int  // what is read and not yet handed out
-	full bool // the last read would have brought more
+	a, b int  // bounds of the bytes that were read and not returned yet
+	full bool // the last read filled the buffer
 }
 
 // NewReader returns a Reader with a buffer of its own.
@@ -140,7 +141,7 @@ func (r *Reader) Next() (Frame, error) {
 // afterwards.
 func (r *Reader) Wipe() { clear(r.buf) }
 
-// fill has at least n bytes in the buffer.
+// fill reads until the buffer has at least n bytes.
 func (r *Reader) fill(n int) error {
 	if r.b-r.a >= n {
 		return nil

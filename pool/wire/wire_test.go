@@ -61,14 +61,14 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderGrows: a stream gets a larger buffer, and fewer reads; what comes
-// in small parts does not.
+// TestReaderGrows checks that a stream gets a larger buffer and fewer reads, and that
+// small parts do not.
 func TestReaderGrows(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		frame    string
 		way      func(io.Reader) io.Reader
-		min, max int // of the buffer, in the end
+		min, max int // size of the buffer at the end
 	}{
 		{"stream", frame(Stdout, 1, strings.Repeat("x", MaxPiece/2)), func(r io.Reader) io.Reader { return r }, streamBuffer, streamBuffer},
 		{"bytewise", frame(Stdout, 1, "x"), iotest.OneByteReader, firstBuffer, firstBuffer},
@@ -160,8 +160,8 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// FuzzReader: any bytes are frames and then an end, and the frames are the
-// bytes.
+// FuzzReader checks that arbitrary bytes are read as frames and an end, and that the
+// frames contain the same bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(frame(Hello, 0, "abc") + frame(Run, 7, "")))
 	f.Add([]byte("\x00\x10\x00\x01\x01\x00\x00\x00\x00"))
@@ -187,9 +187,9 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestWriterTogether: many senders, small and large frames, queued or sent:
-// each arrives once and whole, in its sender's order.
-func TestWriterTogether(t *testing.T) {
+// TestWriterKeepsEachSendersOrder uses many senders, small and large frames, queued or
+// sent. Each frame must arrive once and complete, in its sender's order.
+func TestWriterKeepsEachSendersOrder(t *testing.T) {
 	near, far := net.Pipe()
 	w := NewWriter(near)
 	const senders, each = 20, 200
@@ -242,7 +242,7 @@ func TestWriterTogether(t *testing.T) {
 	}
 }
 
-// gate is a connection that takes a write when it is told to.
+// gate is a connection whose writes wait for the test.
 type gate struct {
 	next chan error
 	got  []int
@@ -254,8 +254,8 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// TestWriterHandsOver: who sends one small frame does not write the streams of
-// others.
+// TestWriterHandsOver checks that a sender of one small frame does not write the streams
+// of other senders.
 func TestWriterHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{next: make(chan error)}
@@ -265,7 +265,7 @@ func TestWriterHandsOver(t *testing.T) {
 		synctest.Wait()
 		go func() { w.Send(Piece, 2, make([]byte, MaxPiece)); large = true }()
 		synctest.Wait()
-		if err := w.Send(Cancel, 3, nil); err != nil { // is taken along
+		if err := w.Send(Cancel, 3, nil); err != nil { // another caller writes it
 			t.Fatal(err)
 		}
 		g.next <- nil
@@ -284,8 +284,8 @@ func TestWriterHandsOver(t *testing.T) {
 	})
 }
 
-// TestWriterBounded: a peer that takes nothing stops its senders, and an end
-// of the connection frees them.
+// TestWriterBounded checks that a peer that reads nothing blocks its senders, and that
+// the end of the connection unblocks them.
 func TestWriterBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{next: make(chan error)}
@@ -323,14 +323,15 @@ func TestWriterBounded(t *testing.T) {
 	})
 }
 
-// TestWriterFate: an error means that the frame was not written whole.
-func TestWriterFate(t *testing.T) {
+// TestWriterErrorMeansNotWritten checks that an error means that the frame was not
+// written completely.
+func TestWriterErrorMeansNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("gone")
 		var out partly
 		w := NewWriter(&out)
 		large := make([]byte, 2*largeBody)
-		out.next = func(p []byte) (int, error) { // the large frames queue up behind this one
+		out.next = func(p []byte) (int, error) { // the large frames are queued behind this one
 			if out.n++; out.n == 1 {
 				for id := range uint32(3) {
 					go func() { out.returned(w.Send(Piece, id, large)) }()
@@ -356,7 +357,7 @@ func TestWriterFate(t *testing.T) {
 	})
 }
 
-// partly is a connection that takes what next says.
+// partly is a connection whose writes call next.
 type partly struct {
 	next func([]byte) (int, error)
 	n    int

@@ -9,26 +9,27 @@ import (
 )
 
 const (
-	// maxQueued is how much may wait in a Writer before Send blocks.
+	// maxQueued is how many bytes may wait in a Writer before Send blocks.
 	maxQueued = 1 << 20
-	// largeBody is where a stream begins: whoever sends so much does its share
-	// of the writing, and waits until it is done.
+	// largeBody is the size from which a frame belongs to a stream. A caller
+	// that sends such a frame takes part in the writing and waits until its
+	// frame is written.
 	largeBody = 8 << 10
 )
 
-// A Writer writes frames. It is safe for concurrent use, and has no goroutine
-// of its own: while one caller writes, the frames of others queue up and go out
-// together with that caller's next write. Callers with large frames take the
-// writing over, so that nobody writes for the streams of others for long.
+// A Writer writes frames. It is safe for concurrent use and has no goroutine of
+// its own. While one caller writes, the frames of other callers are queued, and
+// that caller's next write includes them. Callers with large frames take over
+// the writing, so that no caller writes the streams of others for long.
 type Writer struct {
 	w io.Writer
 
 	mu      sync.Mutex
-	moved   sync.Cond // the queue has shrunk, nobody writes any more, or an error came
+	moved   sync.Cond // the queue has shrunk, the writing has stopped, or an error occurred
 	queue   []byte
 	spare   []byte
-	queued  uint64 // bytes that were ever put in the queue
-	written uint64 // and that were written
+	queued  uint64 // total bytes that were put in the queue
+	written uint64 // total bytes that were written
 	waiting int    // callers that wait for their bytes to be written
 	writing bool
 	err     error
@@ -41,14 +42,14 @@ func NewWriter(w io.Writer) *Writer {
 	return wr
 }
 
-// errBody is our own mistake.
+// errBody is the error if a caller passes too large a body.
 var errBody = errors.New("frame is larger than the protocol allows")
 
-// Send writes a frame, or queues it behind the one that is being written.
-// With an error the frame was not written whole, so the peer will not act on
-// it; without one that may turn out later. The error of a write is that of
-// every Send after it; what was queued is lost. Closing the underlying
-// connection ends a Send that blocks.
+// Send writes a frame, or queues it behind the frame that is being written. If
+// Send returns an error, the frame was not written completely, so the peer will
+// not act on it. If Send returns nil, a later write may still fail. After a
+// failed write, every Send returns its error, and the queue is lost. Closing
+// the underlying connection ends a Send that blocks.
 func (w *Writer) Send(t Type, id uint32, body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,13 +69,15 @@ func (w *Writer) Send(t Type, id uint32, body []byte) error {
 		if w.writing || w.err != nil {
 			return w.fate(mine)
 		}
-		// Nobody writes, and what is queued behind our frame has no owner.
+		// No caller is writing, and frames queued behind this one have no
+		// writer.
 	}
 	w.write()
 	return w.fate(mine)
 }
 
-// fate is what became of the frame that ends so far in the stream.
+// fate returns the result of writing the frame that ends at that position of
+// the stream.
 func (w *Writer) fate(end uint64) error {
 	if w.written >= end {
 		return nil
@@ -82,8 +85,7 @@ func (w *Writer) fate(end uint64) error {
 	return w.err
 }
 
-// Queue is as Send, but the frame may go out together with the next one that
-// is sent.
+// Queue is like Send, but the frame may be written together with the next one.
 func (w *Writer) Queue(t Type, id uint32, body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,12 +117,13 @@ func (w *Writer) add(t Type, id uint32, body []byte) error {
 	return nil
 }
 
-// write empties the queue, or writes once if somebody waits to go on with it.
+// write empties the queue. If another caller waits to continue, it writes only
+// once.
 func (w *Writer) write() {
 	w.writing = true
 	if len(w.queue) < largeBody {
-		// Those who are about to send come along: a write costs more than all
-		// the rest.
+		// Callers that are about to send get a chance to queue their frames,
+		// because a write costs more than everything else.
 		w.mu.Unlock()
 		runtime.Gosched()
 		w.mu.Lock()

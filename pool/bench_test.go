@@ -7,8 +7,8 @@ import (
 	"bolt/transport"
 )
 
-// BenchmarkWarm is what the Pool adds to a command on a connection that is
-// there: dial, run, close.
+// BenchmarkWarm measures the cost that the Pool adds to a command on an open
+// connection: dial, run, close.
 func BenchmarkWarm(b *testing.B) {
 	n := newNet()
 	p := New(n, Options{})
@@ -65,8 +65,8 @@ func BenchmarkWarm(b *testing.B) {
 	})
 }
 
-// BenchmarkHeld is what the Pool adds to a connection that it holds: its
-// memory and goroutines. A fakeLink's own 250 bytes are among them.
+// BenchmarkHeld measures the memory and goroutines that the Pool adds to an
+// open connection. They include a fakeLink's own 250 bytes.
 func BenchmarkHeld(b *testing.B) {
 	const held = 10_000
 	use := func() uint64 {

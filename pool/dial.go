@@ -18,7 +18,7 @@ type owner struct {
 	next transport.Router
 }
 
-// Dial leases a connection: one that is there and may be used, or a new one.
+// Dial leases an existing connection that may be used, or a new one.
 func (o *owner) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	route, err := o.next.Route(ctx, to)
 	if err != nil {
@@ -36,22 +36,22 @@ func (o *owner) Dial(ctx context.Context, to transport.Dest) (transport.Conn, er
 	return l, nil
 }
 
-// A dial is one under way. It belongs to no caller: it ends when its result is
-// there, when nobody waits for it any more, or with the Pool.
+// A dial is a dial in progress. It belongs to no caller: it ends when its result
+// is there, when no caller waits for it any more, or with the Pool.
 type dial struct {
 	peer    *peer
-	owner   *owner // whose route it takes
+	owner   *owner // whose route the dial takes
 	timeout time.Duration
-	extra   bool // nobody's request depends on it
+	extra   bool // no request depends on it
 	began   time.Time
 	cancel  context.CancelCauseFunc
 }
 
-// errUnwanted is the cause of the end of a dial that nobody waits for.
-var errUnwanted = errors.New("nobody waits for it")
+// errUnwanted is the cause if a dial ends because no caller waits for it.
+var errUnwanted = errors.New("no request waits for it")
 
-// maxShared is how often one Dial lets its result depend on dials that others
-// began, when those fail for reasons of their own.
+// maxShared is how often one Dial tries again after a dial of another caller has
+// failed for reasons of that caller.
 const maxShared = 2
 
 // connect pins a link for a lease.
@@ -74,9 +74,9 @@ func (p *Pool) connect(ctx context.Context, l *lease) error {
 	}
 }
 
-// check asks the links of a peer whether they may be used, all of them: a
-// request runs on whichever has a free session. The first is pinned; fit is
-// whether it may be. The error is ctx's.
+// check checks all links of a peer, because a request runs on any link that has
+// a free session. The first link is pinned; fit reports whether it may be used.
+// The error is ctx's.
 func (p *Pool) check(ctx context.Context, links []*link) (fit bool, err error) {
 	fit = true
 	for i, k := range links {
@@ -96,8 +96,8 @@ func (p *Pool) check(ctx context.Context, links []*link) (fit bool, err error) {
 	return fit, nil
 }
 
-// take pins the first of the links that are there (warm: they have to be
-// checked), or one from the dial under way (joined), or from one of its own.
+// take pins the first of the existing links (warm: they must be checked), the
+// link of the dial in progress (joined), or a link that it dials itself.
 func (p *Pool) take(ctx context.Context, l *lease) (warm []*link, joined *dial, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, dialEnded(ctx, l.host, "looking for a connection")
@@ -140,7 +140,7 @@ func (p *Pool) take(ctx context.Context, l *lease) (warm []*link, joined *dial, 
 		joined = nil
 		err = &transport.Error{Class: transport.ClassTimeout, Code: codeConnect,
 			Msg:  fmt.Sprintf("Timeout after %g seconds connecting to %s", l.timeout.Seconds(), l.host),
-			Hint: "Another request with more patience is still connecting. If the machine is only slow, raise connect-timeout."}
+			Hint: "Another request with a longer connect-timeout is still connecting. If the machine is only slow, raise connect-timeout."}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +151,9 @@ func (p *Pool) take(ctx context.Context, l *lease) (warm []*link, joined *dial, 
 	return nil, joined, err
 }
 
-// others reports whether an error of a dial that another caller began need not
-// be l's: it had less time, could ask nobody for a passphrase, or has gone.
+// others reports whether an error of a dial may concern only the caller that
+// began it. That caller may have had less time or no user to ask for a
+// passphrase, or it has gone.
 func (d *dial) others(l *lease, err error) bool {
 	e, ok := errors.AsType[*transport.Error](err)
 	switch {
@@ -166,7 +167,7 @@ func (d *dial) others(l *lease, err error) bool {
 	return false
 }
 
-// unsave takes back that a link has saved a dial.
+// unsave undoes the count of a saved dial.
 func (p *Pool) unsave(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,12 +175,12 @@ func (p *Pool) unsave(k *link) {
 	p.counts.DialsSaved--
 }
 
-// refuse retires a link that Check has found unfit. If its peer has another key
-// than it should it is closed under those who use it; else with its last use, or
-// as soon as it has ended: a key is unknown for a moment, too, while somebody
-// rewrites known_hosts.
+// refuse retires a link that failed its Check. If its peer's host key has
+// changed, the link is closed even if it is in use. Otherwise it is closed after
+// its last use or when it ends, because a key is also unknown for a moment while
+// known_hosts is being rewritten.
 func (p *Pool) refuse(k *link, err error) {
-	p.log.Info("connection not used again", "peer", k.peer.name, "err", err)
+	p.log.Info("connection failed its check and is not used again", "peer", k.peer.name, "err", err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	const why = "it did not pass its check"
@@ -190,7 +191,8 @@ func (p *Pool) refuse(k *link, err error) {
 	}
 }
 
-// begin starts a dial with the route of a lease; locked.
+// begin starts a dial with the route of a lease. It must be called with Pool.mu
+// held.
 func (p *Pool) begin(ctx context.Context, l *lease, extra bool) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d := &dial{peer: l.peer, owner: l.owner, timeout: l.timeout, extra: extra, began: time.Now(), cancel: cancel}
@@ -204,8 +206,9 @@ func (p *Pool) begin(ctx context.Context, l *lease, extra bool) {
 	p.work.Go(func() { p.dial(ctx, d, l) })
 }
 
-// abandon ends the dial under way if nobody waits for it; locked. Should it
-// succeed all the same, its connection is kept.
+// abandon cancels the dial in progress if no caller waits for it. If the dial
+// succeeds all the same, its connection is kept. abandon must be called with
+// Pool.mu held.
 func (p *Pool) abandon(pe *peer) {
 	if d := pe.dial; d != nil && pe.arrivals.n == 0 && pe.queue.n == 0 {
 		pe.dial = nil
@@ -213,7 +216,7 @@ func (p *Pool) abandon(pe *peer) {
 	}
 }
 
-// dial makes a connection and hands it, or the error, to who waits.
+// dial makes a connection and gives it, or the error, to the waiting callers.
 func (p *Pool) dial(ctx context.Context, d *dial, l *lease) {
 	defer d.cancel(nil)
 	pe := d.peer
@@ -247,7 +250,8 @@ func (p *Pool) dial(ctx context.Context, d *dial, l *lease) {
 	p.watch.add(k)
 }
 
-// dialFailed tells the error to who waits; locked.
+// dialFailed gives the error to the waiting callers. It must be called with
+// Pool.mu held.
 func (p *Pool) dialFailed(d *dial, err error) {
 	pe := d.peer
 	if err != errNoRoom { // nothing was dialed
@@ -260,14 +264,15 @@ func (p *Pool) dialFailed(d *dial, err error) {
 	}
 	pe.arrivals.failAll(err)
 	if len(pe.links) == 0 {
-		// A request in the queue that the error does not concern waits on, for
-		// a dial of its own.
+		// A request in the queue that the error does not concern waits for a
+		// dial of its own.
 		pe.queue.fail(err, func(w *waiter) bool { return !d.others(w.lease, err) })
 		p.ensure(pe)
 	}
 }
 
-// add takes in a link and gives it to who waits; locked.
+// add adds a link and gives it to the waiting callers. It must be called with
+// Pool.mu held.
 func (p *Pool) add(k *link) {
 	pe := k.peer
 	p.all[k] = struct{}{}
@@ -277,7 +282,7 @@ func (p *Pool) add(k *link) {
 		pe.links = append(pe.links, k)
 		k.at.age = p.idle.ages.PushBack(k)
 	} else {
-		k.retired, k.why = true, "it is not to be kept"
+		k.retired, k.why = true, "it cannot be kept"
 	}
 	for pe.arrivals.n > 0 {
 		w := pe.arrivals.pop()
@@ -302,9 +307,9 @@ func (p *Pool) add(k *link) {
 }
 
 const (
-	// fileTries is how often a dial that finds no free descriptor is made in
-	// all, and filesFreed how many idle connections are closed before the next
-	// try: others dial at the same time.
+	// fileTries is how many times in all a dial that finds no free descriptor is
+	// made. filesFreed is how many idle connections are closed before the next
+	// try: other dials use descriptors at the same time.
 	fileTries  = 4
 	filesFreed = 4
 
@@ -312,7 +317,7 @@ const (
 	leavingTakes = 50 * time.Millisecond
 )
 
-// open dials as soon as there is room, and tells how long the other Dialer
+// open dials as soon as there is room, and returns how long the other Dialer
 // took.
 func (p *Pool) open(ctx context.Context, d *dial, l *lease) (*link, time.Duration, error) {
 	if err := p.enter(ctx, l, d.extra); err != nil {
@@ -350,8 +355,8 @@ func (p *Pool) dialRoute(ctx context.Context, l *lease) (conn transport.Conn, er
 	return l.route.Dial(ctx)
 }
 
-// freeFiles closes some idle connections, or waits for those that are being
-// closed; false if there are none.
+// freeFiles closes some idle connections, or waits for connections that are
+// being closed. It returns false if there are none.
 func (p *Pool) freeFiles(ctx context.Context) bool {
 	if p.CloseIdle(filesFreed) > 0 {
 		return true
@@ -372,7 +377,7 @@ func (p *Pool) freeFiles(ctx context.Context) bool {
 	}
 }
 
-// filesError is a dial's error with what to do about it.
+// filesError adds a hint about file descriptors to a dial's error.
 func (p *Pool) filesError(err error, host string) error {
 	p.mu.Lock()
 	held := p.room.open

@@ -8,14 +8,13 @@ import (
 	"bolt/transport"
 )
 
-// codeConnect is the issue code that Puppet Bolt prints when there is no
-// connection.
+// codeConnect is the issue code of Puppet Bolt for a failed connection.
 const codeConnect = "CONNECT_ERROR"
 
 var (
-	// errClosed is the cause of what ends because the Pool does.
+	// errClosed is the cause if something ends because the Pool is closed.
 	errClosed = errors.New("the connection pool is closed")
-	// errGivenBack is the cause of what ends because its lease does.
+	// errGivenBack is the cause if a request ends because its lease is closed.
 	errGivenBack = errors.New("the connection was given back")
 )
 
@@ -24,7 +23,8 @@ func closedError(host string) *transport.Error {
 		Msg: fmt.Sprintf("No connection to %s: %v", host, errClosed)}
 }
 
-// ended returns the class of an error for a ctx that has ended, and a word.
+// ended returns the class of an error for a ctx that has ended, and the reason
+// as text.
 func ended(ctx context.Context) (transport.Class, string) {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return transport.ClassTimeout, "out of time"
@@ -32,16 +32,16 @@ func ended(ctx context.Context) (transport.Class, string) {
 	return transport.ClassCancelled, "cancelled"
 }
 
-// dialEnded is the error of a Dial whose ctx has ended.
+// dialEnded returns the error of a Dial whose ctx has ended.
 func dialEnded(ctx context.Context, host, doing string) *transport.Error {
 	class, word := ended(ctx)
 	return &transport.Error{Class: class, Code: codeConnect, Err: context.Cause(ctx),
 		Msg: fmt.Sprintf("Failed to connect to %s: %s while %s", host, word, doing)}
 }
 
-// notBegun is the error of a request whose ctx has ended before its turn.
+// notBegun returns the error of a request whose ctx has ended before its turn.
 func notBegun(ctx context.Context, host string) *transport.Error {
 	class, word := ended(ctx)
 	return &transport.Error{Class: class, Err: context.Cause(ctx),
-		Msg: fmt.Sprintf("Not begun on %s: %s while waiting for a free session", host, word)}
+		Msg: fmt.Sprintf("Did not begin on %s: %s while waiting for a free session", host, word)}
 }

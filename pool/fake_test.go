@@ -89,7 +89,7 @@ func (r fakeRoute) Dial(ctx context.Context) (transport.Conn, error) {
 	return k, nil
 }
 
-// A fakeLink runs commands of which Line is a duration.
+// A fakeLink runs commands whose Line is a duration.
 type fakeLink struct {
 	n    *fakeNet
 	host string
@@ -225,7 +225,7 @@ func (k *fakeLink) gone() bool {
 	}
 }
 
-// set changes the net.
+// set changes the fields of the net.
 func (n *fakeNet) set(change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -263,7 +263,7 @@ func mustDial(t testing.TB, d transport.Dialer, to transport.Dest) transport.Con
 	return c
 }
 
-// mustRun runs a command that takes as long as d says.
+// mustRun runs a command that takes the time d.
 func mustRun(t testing.TB, c transport.Conn, d time.Duration) {
 	t.Helper()
 	if _, err := c.Run(t.Context(), &transport.Cmd{Line: d.String()}); err != nil {

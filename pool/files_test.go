@@ -15,11 +15,12 @@ import (
 	"bolt/transport"
 )
 
-// childEnv makes the test binary the child of TestDescriptorLimit: a file
-// of a key and the addresses of servers.
+// childEnv makes the test binary the child of TestDescriptorLimit. Its value is
+// a key file and the addresses of servers.
 const childEnv = "POOL_TEST_FILES"
 
-// childFiles is the child's limit of descriptors, below its servers' number.
+// childFiles is the child's limit of descriptors, which is below the number of
+// its servers.
 const childFiles = 60
 
 // TestDescriptorLimit runs a Pool in a process with few descriptors.
@@ -35,7 +36,7 @@ func TestDescriptorLimit(t *testing.T) {
 	}
 }
 
-// TestDescriptorLimitChild has nothing to do but as a child.
+// TestDescriptorLimitChild only runs as a child.
 func TestDescriptorLimitChild(t *testing.T) {
 	keyFile := os.Getenv(childEnv)
 	if keyFile == "" {
@@ -51,7 +52,7 @@ func TestDescriptorLimitChild(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	for _, addr := range addrs { // idle ones make way
+	for _, addr := range addrs { // idle connections are closed for the next ones
 		c, err := p.Dial(t.Context(), fleetDest(t, keyFile, addr))
 		if err != nil {
 			t.Fatalf("dial with %d open: %v", len(p.Connections()), err)

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// idleness knows which links nobody uses, and when they are to be closed. Its
-// methods are locked.
+// idleness records the unused links and when they must be closed. Its methods
+// must be called with Pool.mu held.
 type idleness struct {
-	first chain     // a peer's only links, the least recently used one in front
-	extra chain     // a peer's further links, likewise
+	first chain     // each peer's only link, the least recently used in front
+	extra chain     // further links of peers, the least recently used in front
 	ages  list.List // all kept links, the oldest in front
-	armed time.Time // when the janitor wakes, zero for never
+	armed time.Time // when the janitor wakes; zero for never
 }
 
 // A chain is a list of links, each of which is in one chain at most.
 type chain struct{ front, back *link }
 
-// A spot is where a link is in idleness.
+// A spot is a link's position in idleness.
 type spot struct {
-	chain      *chain // nil while it is used or retired
+	chain      *chain // nil while the link is in use or retired
 	prev, next *link
-	age        *list.Element // nil once it is retired
+	age        *list.Element // nil after the link is retired
 }
 
 func (c *chain) push(k *link) {
@@ -49,7 +49,7 @@ func (c *chain) remove(k *link) {
 	k.at.chain, k.at.prev, k.at.next = nil, nil, nil
 }
 
-// add takes in a link that nobody uses any more.
+// add adds a link that has become unused.
 func (i *idleness) add(k *link) {
 	if k.extra {
 		i.extra.push(k)
@@ -58,14 +58,14 @@ func (i *idleness) add(k *link) {
 	}
 }
 
-// remove lets a link go that is being used.
+// remove removes a link that is in use again.
 func (i *idleness) remove(k *link) {
 	if k.at.chain != nil {
 		k.at.chain.remove(k)
 	}
 }
 
-// forget lets a link go for good.
+// forget removes a link permanently.
 func (i *idleness) forget(k *link) {
 	i.remove(k)
 	if k.at.age != nil {
@@ -74,7 +74,7 @@ func (i *idleness) forget(k *link) {
 	}
 }
 
-// oldest returns the unused link that is missed least, or nil.
+// oldest returns the unused link to close first, or nil.
 func (i *idleness) oldest() *link {
 	if i.extra.front != nil {
 		return i.extra.front
@@ -82,7 +82,8 @@ func (i *idleness) oldest() *link {
 	return i.first.front
 }
 
-// next returns the link that is due first, when, and why; nil for none.
+// next returns the link that must be closed first, the time and the reason; nil
+// if there is none.
 func (i *idleness) next(o Options) (k *link, due time.Time, why string) {
 	earlier := func(c *link, at time.Time, reason string) {
 		if k == nil || at.Before(due) {
@@ -102,7 +103,8 @@ func (i *idleness) next(o Options) (k *link, due time.Time, why string) {
 	return k, due, why
 }
 
-// arm sees to it that the janitor wakes when the next thing is due; locked.
+// arm makes the janitor wake when the next link must be closed. It must be
+// called with Pool.mu held.
 func (p *Pool) arm() {
 	k, due, _ := p.idle.next(p.o)
 	if k == nil || !p.idle.armed.IsZero() && !due.Before(p.idle.armed) {
@@ -115,8 +117,8 @@ func (p *Pool) arm() {
 	}
 }
 
-// janitor closes what is due, and sleeps in between. Nothing but tidiness
-// depends on it.
+// janitor closes the links whose time has come, and sleeps in between.
+// Correctness does not depend on it.
 func (p *Pool) janitor() {
 	t := time.NewTimer(0)
 	t.Stop()
@@ -134,8 +136,8 @@ func (p *Pool) janitor() {
 	}
 }
 
-// expire closes what is due and returns when it has to be called again, if at
-// all.
+// expire closes the links whose time has come. It returns when it must be
+// called again, if at all.
 func (p *Pool) expire() (in time.Duration, any bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

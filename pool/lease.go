@@ -15,9 +15,8 @@ import (
 	"bolt/transport"
 )
 
-// A lease is a transport.Conn and transport.Archiver on whatever connection
-// of its peer is there. Close must not be called by a sink of a command that
-// runs on it.
+// A lease is a transport.Conn and transport.Archiver on any connection of its peer.
+// A sink of a command that runs on the lease must not call Close.
 type lease struct {
 	p       *Pool
 	owner   *owner
@@ -27,9 +26,9 @@ type lease struct {
 
 	running sync.WaitGroup
 
-	// The rest is guarded by Pool.mu.
+	// The other fields are guarded by Pool.mu.
 	peer   *peer
-	link   *link // which it pins, or nil
+	link   *link // the pinned link, or nil
 	closed bool
 	gone   bool   // dismissed
 	uses   []*use // requests in flight
@@ -106,14 +105,14 @@ func (l *lease) Archive(ctx context.Context, src string, to io.Writer, o transpo
 	return l.do(ctx, o.Label, func(ctx context.Context, conn transport.Conn) error {
 		a, ok := conn.(transport.Archiver)
 		if !ok {
-			return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("The connection to %s makes no archives", l.host)}
+			return &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("The connection to %s does not support archives", l.host)}
 		}
 		return a.Archive(ctx, src, to, o)
 	})
 }
 
-// Close gives the connection back. What still runs through the lease is
-// cancelled and waited for.
+// Close gives the connection back. It cancels the running requests of the lease and
+// waits for them.
 func (l *lease) Close() error {
 	p := l.p
 	p.mu.Lock()
@@ -167,9 +166,9 @@ func (l *lease) do(ctx context.Context, label string, f func(context.Context, tr
 	}
 }
 
-// acquire waits for a session on one of the peer's links. From then on, and
-// while it waits, Close ends the request; release has to follow unless there
-// is an error.
+// acquire waits for a session on one of the peer's links. During the wait and
+// afterwards, Close cancels the request. Unless acquire returns an error, the
+// caller must call release.
 func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error) {
 	p, pe := l.p, l.peer
 	p.mu.Lock()
@@ -188,7 +187,7 @@ func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error)
 		l.running.Add(1)
 	}
 	if k := l.link; k != nil && k.link == nil && !k.leaving {
-		p.start(l, k) // of this lease alone, and of those who shared the dial
+		p.start(l, k) // only this lease and leases that shared the dial use it
 		p.mu.Unlock()
 		return k, nil
 	}
@@ -223,7 +222,7 @@ func (l *lease) acquire(ctx context.Context, u *use, name string) (*link, error)
 		p.abandon(pe)
 		p.await(pe)
 	case w.link != nil:
-		p.stop(w.link) // served at the moment at which ctx ended
+		p.stop(w.link) // it was served at the moment when ctx ended
 	}
 	l.drop(u)
 	return nil, err
@@ -290,7 +289,7 @@ func (l *lease) release(k *link, u *use, err error, mayRepeat bool) sequel {
 	return then
 }
 
-// drop ends the part of a request that Close waits for; locked.
+// drop ends the request for Close. It must be called with Pool.mu held.
 func (l *lease) drop(u *use) {
 	if !u.entered {
 		return
@@ -302,14 +301,14 @@ func (l *lease) drop(u *use) {
 	l.running.Done()
 }
 
-// stop takes a request off a link; locked.
+// stop removes a request from a link. It must be called with Pool.mu held.
 func (p *Pool) stop(k *link) {
 	k.active--
 	p.dispatch(k.peer)
 	p.settle(k)
 }
 
-// enrol makes a lease one of its peer.
+// enrol adds a lease to its peer.
 func (p *Pool) enrol(l *lease, to transport.Dest) {
 	key := l.route.Key()
 	p.mu.Lock()
@@ -324,7 +323,8 @@ func (p *Pool) enrol(l *lease, to transport.Dest) {
 	l.peer = pe
 }
 
-// dismiss undoes enrol; a second time it does nothing. Locked.
+// dismiss undoes enrol; a second call does nothing. It must be called with Pool.mu
+// held.
 func (p *Pool) dismiss(l *lease) {
 	if l.gone {
 		return
@@ -337,7 +337,7 @@ func (p *Pool) dismiss(l *lease) {
 	p.tidy(l.peer)
 }
 
-// destName names a destination for people.
+// destName returns the name of a destination for people.
 func destName(to transport.Dest) string {
 	name := to.Host
 	if to.Port != 0 {

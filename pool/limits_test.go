@@ -29,7 +29,7 @@ func TestIdleTimeout(t *testing.T) {
 		sleepTo(1, 2)
 		sleepTo(30*time.Second-1, 2)
 		sleepTo(1, 1)
-		sleepTo(time.Hour, 1) // what is leased is not idle
+		sleepTo(time.Hour, 1) // leased connections are not idle
 		mustRun(t, held, time.Hour)
 		held.Close()
 		sleepTo(59*time.Second, 1)
@@ -40,7 +40,7 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// TestJanitorSleeps: nothing wakes it but what is due.
+// TestJanitorSleeps checks that the janitor only wakes to close connections.
 func TestJanitorSleeps(t *testing.T) {
 	inBubble(t, Options{IdleTimeout: 10 * time.Minute, MaxAge: 2 * time.Hour}, func(t *testing.T, n *fakeNet, p *Pool) {
 		armed := func() time.Duration {
@@ -60,7 +60,7 @@ func TestJanitorSleeps(t *testing.T) {
 			t.Errorf("with a busy connection it wakes in %v, want at its age", d)
 		}
 		c.Close()
-		for range 5 { // use does not move the alarm, only its going off does
+		for range 5 { // use does not move the alarm, only its effect
 			time.Sleep(time.Minute)
 			mustDial(t, p, host("a")).Close()
 		}
@@ -91,9 +91,9 @@ func TestMaxAge(t *testing.T) {
 		if got := p.Connections(); len(got) != 1 || got[0].State != Closing {
 			t.Errorf("connections %+v, want one that is closing", got)
 		}
-		mustDial(t, p, host("busy")).Close() // a new one
+		mustDial(t, p, host("busy")).Close() // a new connection
 		n.wantDials(t, 3)
-		mustRun(t, c, 0) // on the new one too
+		mustRun(t, c, 0) // on the new connection, too
 		if n.links[2].total != 1 {
 			t.Error("a connection that is too old got something new")
 		}
@@ -120,7 +120,7 @@ func TestMaxConnections(t *testing.T) {
 		d, e := mustDial(t, p, hostN(4)), mustDial(t, p, hostN(5))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := p.Dial(ctx, hostN(6)) // all are busy
+		_, err := p.Dial(ctx, hostN(6)) // all connections are busy
 		wantClass(t, err, transport.ClassTimeout)
 		var work sync.WaitGroup
 		work.Go(func() { mustDial(t, p, hostN(7)).Close() })
@@ -141,8 +141,8 @@ func TestMaxConnections(t *testing.T) {
 	})
 }
 
-// TestExtraConnectionsGoFirst: a peer's second connection is missed less than
-// another's only one.
+// TestExtraConnectionsGoFirst checks that a peer's second connection is closed before another
+// peer's only one.
 func TestExtraConnectionsGoFirst(t *testing.T) {
 	inBubble(t, Options{MaxConnections: 3}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.sessions, n.takes = 1, time.Second
@@ -159,8 +159,8 @@ func TestExtraConnectionsGoFirst(t *testing.T) {
 	})
 }
 
-// twoAtOnce runs two commands on a connection of one session, which takes
-// another connection.
+// twoAtOnce runs two commands on a connection with one session, which requires another
+// connection.
 func twoAtOnce(t *testing.T, c transport.Conn) {
 	t.Helper()
 	var work sync.WaitGroup
@@ -170,8 +170,9 @@ func twoAtOnce(t *testing.T, c transport.Conn) {
 	work.Wait()
 }
 
-// TestHeir: a second connection is kept as the first when that has ended.
-func TestHeir(t *testing.T) {
+// TestSecondConnectionBecomesFirst checks that a second connection is kept as the first when the
+// first has ended.
+func TestSecondConnectionBecomesFirst(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.sessions, n.takes = 1, time.Second
 		conn := mustDial(t, p, host("a"))
@@ -187,9 +188,9 @@ func TestHeir(t *testing.T) {
 	})
 }
 
-// TestNoJanitor: what is too old gets nothing new, though nobody has cleared
-// it away.
-func TestNoJanitor(t *testing.T) {
+// TestOldConnectionIsNotUsed checks that a connection that is too old gets no new work, even
+// before the janitor closes it.
+func TestOldConnectionIsNotUsed(t *testing.T) {
 	inBubble(t, Options{MaxAge: time.Minute}, func(t *testing.T, n *fakeNet, p *Pool) {
 		mustDial(t, p, host("a")).Close()
 		p.mu.Lock()
@@ -202,7 +203,7 @@ func TestNoJanitor(t *testing.T) {
 	})
 }
 
-// TestRoomIsFair: callers get room by turns, each in its own order.
+// TestRoomIsFair checks that callers take turns for room, each in its own order.
 func TestRoomIsFair(t *testing.T) {
 	inBubble(t, Options{MaxConnections: 1}, func(t *testing.T, n *fakeNet, p *Pool) {
 		c := mustDial(t, p, host("first"))
@@ -227,8 +228,8 @@ func TestRoomIsFair(t *testing.T) {
 	})
 }
 
-// TestCancelStorm: whoever gives up at whatever moment, nothing is lost.
-func TestCancelStorm(t *testing.T) {
+// TestRandomCancels checks that nothing is lost if callers give up at random moments.
+func TestRandomCancels(t *testing.T) {
 	inBubble(t, Options{MaxConnections: 4}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.takes, n.sessions = 7*time.Millisecond, 2
 		var work sync.WaitGroup
@@ -257,7 +258,7 @@ func TestCancelStorm(t *testing.T) {
 		if n.most > 4 || p.Busy() {
 			t.Errorf("%d connections at a time, want at most 4; busy %v", n.most, p.Busy())
 		}
-		for i := range 7 { // every machine is still there
+		for i := range 7 { // every machine still works
 			c := mustDial(t, p, hostN(i))
 			mustRun(t, c, 0)
 			c.Close()
@@ -265,8 +266,8 @@ func TestCancelStorm(t *testing.T) {
 	})
 }
 
-// TestServedAndCancelledAtOnce: a session that is given to a request at the
-// moment at which it is cancelled is given back.
+// TestServedAndCancelledAtOnce checks that a session is given back if its request is cancelled at
+// the moment when it gets the session.
 func TestServedAndCancelledAtOnce(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.sessions, n.takes = 1, time.Hour // no second connection in time
@@ -281,7 +282,7 @@ func TestServedAndCancelledAtOnce(t *testing.T) {
 		})
 		synctest.Wait()
 		p.mu.Lock()
-		cancel() // it sees that, and then has to wait for the lock
+		cancel() // it notices the cancel, and then must wait for the lock
 		for _, pe := range p.peers {
 			w := pe.queue.pop()
 			p.start(w.lease, pe.links[0])
@@ -296,7 +297,7 @@ func TestServedAndCancelledAtOnce(t *testing.T) {
 	})
 }
 
-func TestSessions(t *testing.T) {
+func TestRequestsStayWithinSessionLimit(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.sessions, n.takes = 3, time.Hour // no second connection in time
 		c := mustDial(t, p, host("a"))
@@ -321,13 +322,14 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// TestFewerSessions: a limit that the connection learns counts at once.
-func TestFewerSessions(t *testing.T) {
+// TestLowerSessionLimitTakesEffect checks that a limit that the connection learns takes effect at
+// once.
+func TestLowerSessionLimitTakesEffect(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.takes = time.Hour
 		c := mustDial(t, p, host("a"))
 		mustRun(t, c, 0)
-		n.set(func() { n.sessions = 0 }) // it has none to tell: one
+		n.set(func() { n.sessions = 0 }) // it reports none, which means one
 		mustRun(t, c, 0)
 		var work sync.WaitGroup
 		began := time.Now()
@@ -342,8 +344,8 @@ func TestFewerSessions(t *testing.T) {
 	})
 }
 
-// TestSessionsAreFair: one caller's thousand commands do not keep out
-// another's one.
+// TestSessionsAreFair checks that one caller's thousand commands do not block another caller's
+// single command.
 func TestSessionsAreFair(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.sessions, n.takes = 1, time.Hour
@@ -375,8 +377,8 @@ func TestSessionsAreFair(t *testing.T) {
 	})
 }
 
-// TestSecondConnection: it is dialed only for those who have waited longer
-// than a dial takes.
+// TestSecondConnection checks that a second connection is dialed only if requests have waited
+// longer than a dial takes.
 func TestSecondConnection(t *testing.T) {
 	cases := []struct {
 		name     string
@@ -408,7 +410,7 @@ func TestSecondConnection(t *testing.T) {
 				conn.Close()
 				time.Sleep(extraIdleTimeout + time.Second)
 				synctest.Wait()
-				n.wantOpen(t, 1) // the others go soon
+				n.wantOpen(t, 1) // the other connections are closed soon
 				mustDial(t, p, host("a")).Close()
 				if n.links[0].gone() {
 					t.Error("the first connection has gone before the others")
@@ -426,7 +428,7 @@ func TestSecondConnection(t *testing.T) {
 				work.Go(func() { mustRun(t, conn, 20*time.Second) })
 			}
 			work.Wait()
-			n.wantDials(t, 2) // and not again so soon
+			n.wantDials(t, 2) // and no other dial so soon
 			if got := p.Totals(); got.DialsFailed != 1 {
 				t.Errorf("totals %+v, want 1 failed dial", got)
 			}
@@ -444,7 +446,7 @@ func TestSecondConnection(t *testing.T) {
 			}
 			work.Wait()
 			n.wantDials(t, 2)
-			n.wantOpen(t, 2) // no idle one has gone for it
+			n.wantOpen(t, 2) // no idle connection was closed for it
 			if got := p.Totals(); got.DialsFailed != 0 {
 				t.Errorf("totals %+v: a dial for which there was no room counts as failed", got)
 			}

@@ -10,25 +10,25 @@ import (
 type link struct {
 	peer *peer
 	conn transport.Conn
-	link transport.Link  // conn as such; nil: it cannot be kept, and serves only those who waited for it
+	link transport.Link  // conn as a Link; nil: it cannot be kept, and only the requests that waited for it use it
 	done <-chan struct{} // of link
 	born time.Time
 
-	// The rest is guarded by Pool.mu.
+	// The other fields are guarded by Pool.mu.
 	users    int  // leases that pin it
 	active   int  // requests in flight
 	sessions int  // requests that can be in flight, as far as known
 	refused  bool // the server has refused a session, so sessions is its limit
 	runs     uint64
 	used     time.Time // when it was last given back
-	extra    bool      // another of the peer's is older
+	extra    bool      // the peer has an older link
 	retired  bool
 	leaving  bool
-	why      string // it is retired
+	why      string // why it is retired
 	at       spot   // in Pool.idle
 }
 
-// unlimited is the number of sessions of a connection that tells none.
+// unlimited is the number of sessions of a connection that reports none.
 const unlimited = 1 << 20
 
 func newLink(pe *peer, conn transport.Conn, now time.Time) *link {
@@ -43,7 +43,7 @@ func newLink(pe *peer, conn transport.Conn, now time.Time) *link {
 	return k
 }
 
-// hasEnded reports whether the connection is gone.
+// hasEnded reports whether the connection has ended.
 func (k *link) hasEnded() bool {
 	select {
 	case <-k.done: // never, if nil
@@ -58,7 +58,7 @@ func (k *link) hasEnded() bool {
 // the number of requests in flight. A higher number that the connection reports later
 // then raises the limit by one step at a time, because the connection may not have
 // reached the server's limit yet. The peer's limit rises to the number of requests that
-// have been in flight together. Locked.
+// have been in flight together. learn must be called with Pool.mu held.
 func (k *link) learn(told int, refused bool) {
 	switch {
 	case refused:
@@ -72,10 +72,11 @@ func (k *link) learn(told int, refused bool) {
 	}
 }
 
-// unused is locked.
+// unused must be called with Pool.mu held.
 func (k *link) unused() bool { return k.users == 0 && k.active == 0 }
 
-// pin gives a lease its link, or another one, or none (nil); locked.
+// pin gives a lease a link, a different link, or none (nil). It must be called with
+// Pool.mu held.
 func (p *Pool) pin(l *lease, k *link) {
 	old := l.link
 	if old == k {
@@ -92,7 +93,8 @@ func (p *Pool) pin(l *lease, k *link) {
 	}
 }
 
-// settle does what is due when a link may have become unused; locked.
+// settle handles a link that may have become unused. It must be called with Pool.mu
+// held.
 func (p *Pool) settle(k *link) {
 	switch {
 	case !k.unused() || k.leaving:
@@ -106,8 +108,8 @@ func (p *Pool) settle(k *link) {
 	}
 }
 
-// retire lets nothing new begin on a link, which is closed when it is unused;
-// locked.
+// retire lets nothing new begin on a link. The link is closed when it is unused.
+// retire must be called with Pool.mu held.
 func (p *Pool) retire(k *link, why string) {
 	if !k.retired {
 		k.retired, k.why = true, why
@@ -120,7 +122,8 @@ func (p *Pool) retire(k *link, why string) {
 	p.ensure(k.peer)
 }
 
-// shut closes a link in the background, whatever runs on it; locked.
+// shut closes a link in the background, even if requests run on it. It must be called
+// with Pool.mu held.
 func (p *Pool) shut(k *link) {
 	if !k.leaving {
 		p.leave(k, "")
@@ -128,8 +131,8 @@ func (p *Pool) shut(k *link) {
 	}
 }
 
-// leave takes a link out of everything but the count of open ones; closeLink
-// has to follow. Locked.
+// leave removes a link from everything but the count of open links. The caller must
+// then call closeLink. leave must be called with Pool.mu held.
 func (p *Pool) leave(k *link, why string) {
 	k.leaving = true
 	p.room.leaving++
@@ -140,15 +143,15 @@ func (p *Pool) leave(k *link, why string) {
 	}
 }
 
-// hasEnded is why a link goes that the peer, or the network, has ended.
+// hasEnded is the reason if the server or the network has ended a connection.
 const hasEnded = "it has ended"
 
-// closeLink closes what leave has taken out.
+// closeLink closes a link after leave.
 func (p *Pool) closeLink(k *link) {
 	err := k.conn.Close()
 	say := p.log.Debug
 	if k.why == hasEnded {
-		say = p.log.Info // nobody here wanted that
+		say = p.log.Info // the Pool did not close it
 	}
 	say("connection closed", "peer", k.peer.name, "why", k.why, "age", time.Since(k.born), "err", err)
 	p.mu.Lock()
@@ -159,7 +162,7 @@ func (p *Pool) closeLink(k *link) {
 	p.tidy(k.peer)
 }
 
-// ended is told by the watchers that a connection is gone.
+// ended handles a connection that has ended; the watchers call it.
 func (p *Pool) ended(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +172,8 @@ func (p *Pool) ended(k *link) {
 	p.drop(k, hasEnded)
 }
 
-// drop closes a link at once, whatever runs on it; locked.
+// drop closes a link at once, even if requests run on it. It must be called with
+// Pool.mu held.
 func (p *Pool) drop(k *link, why string) {
 	p.retire(k, why)
 	p.shut(k)

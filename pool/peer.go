@@ -19,39 +19,40 @@ const (
 	// sessions on each. A connection is two processes of sshd.
 	maxLinks = 16
 
-	// extraPause is how long after a failed extra dial the next one is made.
+	// extraPause is the pause after a failed extra dial.
 	extraPause = time.Minute
 )
 
-// A peer is all that the Pool has for one key. Its fields but key and name are
-// guarded by Pool.mu, and its methods are locked.
+// A peer is the Pool's state for one key. Its fields except key and name are guarded
+// by Pool.mu, and its methods must be called with Pool.mu held.
 type peer struct {
 	key  string
-	name string // as it was first asked for
+	name string // of the first destination with this key
 
-	links    []*link // kept ones, the oldest first
+	links    []*link // links that are not retired, the oldest first
 	leases   int     // not closed
 	dials    int     // goroutines that dial
-	dial     *dial   // the one whose end is waited for, or nil
+	dial     *dial   // the dial that requests wait for, or nil
 	extras   int     // dials of further links; no request depends on them
-	arrivals queue   // of those who wait for any connection
+	arrivals queue   // of the leases that wait for any connection
 	queue    queue   // of requests that wait for a session
 	saved    uint64
 	limit    int // of sessions on a new link, once a link was refused one; 0 before
 
 	took     time.Duration // by the last dial that succeeded
-	alarm    *alarm        // for another link; nil if none is set
-	notUntil time.Time     // no extra dial before
+	alarm    *alarm        // starts dials of further links; nil if none is set
+	notUntil time.Time     // no extra dial before this time
 }
 
-// tidy forgets a peer of which nothing is left; locked.
+// tidy forgets a peer that has no links, leases and dials. It must be called with
+// Pool.mu held.
 func (p *Pool) tidy(pe *peer) {
 	if len(pe.links) == 0 && pe.leases == 0 && pe.dials == 0 && p.peers[pe.key] == pe {
 		delete(p.peers, pe.key)
 	}
 }
 
-// remove takes out a link that is retired.
+// remove removes a retired link.
 func (pe *peer) remove(k *link, p *Pool) {
 	i := slices.Index(pe.links, k)
 	if i < 0 {
@@ -61,7 +62,7 @@ func (pe *peer) remove(k *link, p *Pool) {
 	if len(pe.links) == 0 || !pe.links[0].extra {
 		return
 	}
-	// The next one is the peer's only or oldest now, and is kept as such.
+	// The next link is now the peer's only or oldest one. Its idle time begins anew.
 	heir := pe.links[0]
 	heir.extra = false
 	if heir.at.chain != nil {
@@ -71,7 +72,8 @@ func (pe *peer) remove(k *link, p *Pool) {
 	}
 }
 
-// sweep retires the links that nothing may begin on any more; locked.
+// sweep retires the links on which nothing new may begin. It must be called with
+// Pool.mu held.
 func (p *Pool) sweep(pe *peer) {
 	for i := 0; i < len(pe.links); {
 		switch k := pe.links[i]; {
@@ -85,8 +87,8 @@ func (p *Pool) sweep(pe *peer) {
 	}
 }
 
-// free returns a link with a free session, or nil. The oldest comes first, so
-// that the others fall idle.
+// free returns a link with a free session, or nil. It prefers the oldest link, so
+// that the others become idle.
 func (pe *peer) free() *link {
 	for _, k := range pe.links {
 		if k.active < k.sessions {
@@ -96,7 +98,8 @@ func (pe *peer) free() *link {
 	return nil
 }
 
-// ensure begins a dial if somebody waits for what is not there; locked.
+// ensure begins a dial if a request waits and there is no link. It must be called
+// with Pool.mu held.
 func (p *Pool) ensure(pe *peer) {
 	if p.closed || len(pe.links) > 0 || pe.dial != nil {
 		return
@@ -109,7 +112,8 @@ func (p *Pool) ensure(pe *peer) {
 	}
 }
 
-// dispatch gives free sessions to the requests that wait for one; locked.
+// dispatch gives free sessions to the waiting requests. It must be called with
+// Pool.mu held.
 func (p *Pool) dispatch(pe *peer) {
 	for pe.queue.n > 0 {
 		k := pe.free()
@@ -123,7 +127,7 @@ func (p *Pool) dispatch(pe *peer) {
 	p.await(pe)
 }
 
-// start puts a request on a link; locked.
+// start puts a request on a link. It must be called with Pool.mu held.
 func (p *Pool) start(l *lease, k *link) {
 	k.active++
 	p.idle.remove(k)
@@ -132,8 +136,8 @@ func (p *Pool) start(l *lease, k *link) {
 	}
 }
 
-// await sets the alarm for another link: a second connection helps only those
-// who would wait longer for a session than for a dial.
+// await sets the alarm for another link. A second connection helps only the requests
+// that would wait longer for a session than for a dial.
 func (p *Pool) await(pe *peer) {
 	if !pe.wantsMore() || p.closed {
 		pe.stopAlarm()
@@ -151,9 +155,8 @@ func (p *Pool) await(pe *peer) {
 	pe.alarm = a
 }
 
-// An alarm goes off when requests have waited for as long as a dial takes. One
-// that is stopped too late takes the lock and finds that it is not the peer's
-// any more.
+// An alarm fires when requests have waited as long as a dial takes. If it was stopped
+// too late, it takes the lock and finds that it is not the peer's alarm any more.
 type alarm struct{ timer *time.Timer }
 
 func (pe *peer) stopAlarm() {
@@ -163,7 +166,7 @@ func (pe *peer) stopAlarm() {
 	}
 }
 
-// expand begins dials of further links if the alarm is still the peer's.
+// expand begins dials of further links if the alarm is still the peer's alarm.
 func (p *Pool) expand(pe *peer, a *alarm) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,10 +178,10 @@ func (p *Pool) expand(pe *peer, a *alarm) {
 	for pe.wantsMore() && now.Sub(pe.queue.oldest().since) >= pe.took && !now.Before(pe.notUntil) {
 		pe.queue.oldest().begin(true)
 	}
-	p.await(pe) // for those who have not waited so long yet
+	p.await(pe) // for the requests that have not waited long enough yet
 }
 
-// wantsMore reports whether another link is to be dialed for the requests that wait.
+// wantsMore reports whether another link must be dialed for the waiting requests.
 // The number of dials in progress is at most the number of links, because each link
 // proves that the server accepts a further login. So the number of links doubles.
 func (pe *peer) wantsMore() bool {

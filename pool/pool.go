@@ -1,19 +1,19 @@
-// Package pool keeps the connections of another transport.Dialer: a Pool is a
-// Dialer whose connections are shared by all who ask for the same one
-// (transport.Route.Key), outlive their users for a while, and are limited in
-// number.
+// Package pool keeps the connections of another transport.Dialer open. A Pool is a
+// Dialer whose callers share connections if they ask for the same one
+// (transport.Route.Key). A connection stays open for a while after its last use, and
+// the number of connections is limited.
 //
-// Dial hands out a lease: a transport.Conn (and transport.Archiver) whose
-// Close gives the connection back. What runs at a time on one connection stays
-// below what the server allows (transport.LinkStats.Sessions); the rest waits,
-// fairly between those who ask. If a connection ends and provably did not begin a
+// Dial returns a lease: a transport.Conn (and transport.Archiver) whose Close gives
+// the connection back. The number of concurrent requests on one connection stays
+// within the server's limit (transport.LinkStats.Sessions). The other requests wait,
+// and the callers take turns. If a connection ends and provably did not begin a
 // request, the Pool makes the request again on another connection, at most maxAgain
 // times. A request that may have begun is never made again.
 //
-// A Pool owns its connections, a goroutine that waits for what is due next (an
-// idle pool wakes nobody), a goroutine for each dial and each connection being
-// closed, and one for every watchWidth open connections, which notices their
-// end. Pool.Close ends and waits for all of them.
+// A Pool owns its connections, a goroutine that waits until the next connection must
+// be closed (in an idle pool it never wakes), a goroutine for each dial and each
+// connection being closed, and one for every watchWidth open connections, which
+// detects their end. Pool.Close ends all of them and waits for them.
 package pool
 
 import (
@@ -25,19 +25,17 @@ import (
 	"bolt/transport"
 )
 
-// Who owns what, for maintainers.
+// Ownership, for maintainers:
 //
-// A peer is everything about one key: its links (usually one), the dial under
-// way, and the requests that wait. A link is one open connection. A lease
-// belongs to its caller; it pins one link of its peer, so that the link is not
-// taken for idle, and each of its requests takes a session on whichever link
-// of the peer is free first.
+// A peer is the state of one key: its links (usually one), the dial in progress, and
+// the waiting requests. A link is one open connection. A lease belongs to its
+// caller. It pins one link of its peer, so that the link does not become idle. Each
+// of its requests takes a session on the first link of the peer that is free.
 //
-// One mutex, Pool.mu, guards all of it: peers, links, leases, queues. No other
-// lock of this package is held together with it (watchers.mu is taken alone),
-// and nothing of the other Dialer (Route, Dial, Check, Stats, Run, Close) is
-// called under it. So no lock order can be got wrong. It is held for some
-// hundred nanoseconds at a time.
+// One mutex, Pool.mu, guards all of it: peers, links, leases, queues. No other lock
+// of this package is held together with it (watchers.mu is taken alone). No method
+// of the other Dialer (Route, Dial, Check, Stats, Run, Close) is called under it. So
+// no lock order can be violated. It is held for some hundred nanoseconds at a time.
 //
 // The number of requests on a link: active is at most sessions when a request
 // starts on it (free, start). If the server refuses a session, a link of package ssh
@@ -51,25 +49,24 @@ import (
 // times before they have logged in. A peer that loses its links dials again, even if
 // extras are in progress.
 //
-// A link is in one of three states. Kept: in its peer's links, may get new
-// work. Retired: in no list but Pool.all; ends with its last use. Leaving: being
-// closed by a goroutine, still counted by room.open. Methods whose comment says
-// "locked" are called with Pool.mu held.
+// A link is in one of three states. Kept: it is in its peer's links and may get new
+// work. Retired: it is only in Pool.all and ends with its last use. Leaving: a
+// goroutine is closing it, and room.open still counts it.
 
 const (
-	// DefaultMaxConnections is more than one machine's operators need, and
-	// less than the descriptors that a raised limit gives.
+	// DefaultMaxConnections is more than the operators of one machine need, and less
+	// than a raised limit of descriptors allows.
 	DefaultMaxConnections = 10_000
 
-	// DefaultIdleTimeout spans the pauses of somebody at work.
+	// DefaultIdleTimeout is longer than the pauses of a user at work.
 	DefaultIdleTimeout = 15 * time.Minute
 
-	// extraIdleTimeout is for connections beyond a key's first, which only a
-	// rush of requests needs.
+	// extraIdleTimeout is for further connections of a key, which only a burst of
+	// requests needs.
 	extraIdleTimeout = 30 * time.Second
 )
 
-// Options are the limits of a Pool. The zero value is useful.
+// Options are the limits of a Pool. The zero value is ready to use.
 type Options struct {
 	// MaxConnections is how many connections are open or being opened at a
 	// time; 0 for DefaultMaxConnections.
@@ -77,7 +74,7 @@ type Options struct {
 	// IdleTimeout is how long an unused connection is kept; 0 for
 	// DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// MaxAge is when a connection gets nothing new any more, to be closed with
+	// MaxAge is the age from which a connection gets no new work and is closed after
 	// its last use; 0 for never.
 	MaxAge time.Duration
 	// Logger gets each connection that is opened or closed, at debug level;
@@ -92,7 +89,7 @@ type Pool struct {
 	log  *slog.Logger
 	self *owner // of Pool.Dial
 
-	wake  chan struct{} // the janitor has something due earlier
+	wake  chan struct{} // the janitor must wake earlier
 	done  chan struct{} // closed by Close
 	work  sync.WaitGroup
 	watch *watchers
@@ -100,7 +97,7 @@ type Pool struct {
 	mu     sync.Mutex
 	closed bool
 	peers  map[string]*peer
-	all    map[*link]struct{} // until they are closed
+	all    map[*link]struct{} // all that are not closed yet
 	dials  map[*dial]struct{}
 	idle   idleness
 	room   room
@@ -114,8 +111,7 @@ type counts struct {
 	lastUse time.Time
 }
 
-// New returns a pool of next's connections. Nothing is dialed before somebody
-// asks.
+// New returns a pool of next's connections. It dials nothing by itself.
 func New(next transport.Router, o Options) *Pool {
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = DefaultMaxConnections
@@ -142,22 +138,22 @@ func New(next transport.Router, o Options) *Pool {
 	return p
 }
 
-// Dial leases a connection of New's next. A caller that gives up does not end
-// a dial that others wait for.
+// Dial leases a connection of New's next. If a caller gives up, a dial that other
+// callers wait for continues.
 func (p *Pool) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	return p.self.Dial(ctx, to)
 }
 
-// For returns a Dialer of the same connections for another caller: next makes
-// its routes and dials what is not there yet, and routes of equal keys share
-// connections whoever made them. Where requests have to wait, each such Dialer
-// gets its turn.
+// For returns a Dialer of the same connections for another caller. next makes its
+// routes and dials connections that do not exist yet. Routes with equal keys share
+// connections, whichever caller made them. If requests must wait, the Dialers take
+// turns.
 func (p *Pool) For(next transport.Router) transport.Dialer {
 	return &owner{p: p, next: next}
 }
 
-// Drain lets nothing new begin on the connections that exist: those without
-// use are closed now, the others with their last use.
+// Drain lets nothing new begin on the existing connections. Unused connections are
+// closed now, the others after their last use.
 func (p *Pool) Drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,9 +162,8 @@ func (p *Pool) Drain() {
 	}
 }
 
-// CloseIdle closes up to n connections that nobody uses, the least recently
-// used ones first, and returns how many it closed. It waits until they are
-// closed.
+// CloseIdle closes up to n unused connections, the least recently used first, and
+// returns how many it closed. It waits until they are closed.
 func (p *Pool) CloseIdle(n int) int {
 	p.mu.Lock()
 	var going []*link
@@ -177,7 +172,7 @@ func (p *Pool) CloseIdle(n int) int {
 		if k == nil {
 			break
 		}
-		p.leave(k, "file descriptors are wanted")
+		p.leave(k, "file descriptors are needed")
 		going = append(going, k)
 	}
 	p.mu.Unlock()
@@ -189,8 +184,8 @@ func (p *Pool) CloseIdle(n int) int {
 	return len(going)
 }
 
-// Close ends all connections and what runs on them, and waits for the Pool's
-// goroutines. Leases may still be closed afterwards.
+// Close ends all connections and the requests that run on them, and waits for the
+// Pool's goroutines. Leases may still be closed afterwards.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	if !p.closed {

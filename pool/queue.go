@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// A waiter is a request that waits: for a connection, a session or room for a
-// dial.
+// A waiter is a request that waits for a connection, a session or room for a dial.
 type waiter struct {
 	lease *lease
 	since time.Time
-	// begin starts a dial for this request; locked.
+	// begin starts a dial for this request. It must be called with Pool.mu held.
 	begin  func(extra bool)
-	joined bool // a dial that another request began
+	joined bool // it waits for a dial that another request began
 
 	ready chan struct{} // closed when link or err is set, or there is room
 	link  *link
@@ -26,16 +25,16 @@ func newWaiter(l *lease, now time.Time) *waiter {
 	return &waiter{lease: l, since: now, ready: make(chan struct{})}
 }
 
-// A queue lets waiters go by turns: each owner's in the order in which they
-// came, the owners one after the other. The zero value is an empty queue. All
-// methods are locked.
+// A queue lets the owners of waiters take turns. The waiters of one owner stay in
+// their order. The zero value is an empty queue. All methods must be called with
+// Pool.mu held.
 type queue struct {
 	n      int
 	owners map[*owner]*turn
-	order  list.List // of *turn, whose turn is next in front
+	order  list.List // of *turn, the next owner in front
 }
 
-// A turn is what one owner has waiting.
+// A turn is the waiters of one owner.
 type turn struct {
 	owner   *owner
 	waiting list.List // of *waiter
@@ -69,7 +68,7 @@ func (t *turn) insert(w *waiter) *list.Element {
 	return t.waiting.InsertBefore(w, e)
 }
 
-// pop takes out the waiter whose turn it is. The queue is not empty.
+// pop removes the next waiter and returns it. The queue must not be empty.
 func (q *queue) pop() *waiter {
 	t := q.order.Front().Value.(*turn)
 	w := t.waiting.Front().Value.(*waiter)
@@ -78,7 +77,7 @@ func (q *queue) pop() *waiter {
 	return w
 }
 
-// remove takes out a waiter that is in the queue.
+// remove removes a waiter that is in the queue.
 func (q *queue) remove(w *waiter) {
 	t := w.turn
 	t.waiting.Remove(w.place)
@@ -90,7 +89,7 @@ func (q *queue) remove(w *waiter) {
 	q.n--
 }
 
-// oldest returns who waits longest. The queue is not empty.
+// oldest returns the waiter that has waited longest. The queue must not be empty.
 func (q *queue) oldest() *waiter {
 	var first *waiter
 	for e := q.order.Front(); e != nil; e = e.Next() {
@@ -102,12 +101,12 @@ func (q *queue) oldest() *waiter {
 	return first
 }
 
-// failAll answers all with an error.
+// failAll answers all waiters with an error.
 func (q *queue) failAll(err error) {
 	q.fail(err, func(*waiter) bool { return true })
 }
 
-// fail answers those that are concerned with an error.
+// fail answers the waiters for which concerned is true with an error.
 func (q *queue) fail(err error, concerned func(*waiter) bool) {
 	for n := q.n; n > 0; n-- {
 		w := q.pop()
@@ -119,17 +118,18 @@ func (q *queue) fail(err error, concerned func(*waiter) bool) {
 	}
 }
 
-// fail answers a waiter that was taken out; locked.
+// fail answers a removed waiter with an error. It must be called with Pool.mu held.
 func (w *waiter) fail(err error) {
 	w.err = err
 	close(w.ready)
 }
 
-// serve answers a waiter that was taken out; locked.
+// serve answers a removed waiter with a link. It must be called with Pool.mu held.
 func (w *waiter) serve(k *link) {
 	w.link = k
 	close(w.ready)
 }
 
-// answered reports whether a waiter was taken out and answered; locked.
+// answered reports whether a waiter was removed and answered. It must be called with
+// Pool.mu held.
 func (w *waiter) answered() bool { return w.turn == nil }

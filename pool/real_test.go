@@ -18,7 +18,7 @@ import (
 	"bolt/transport/ssh"
 )
 
-// realDialer is an ssh.Dialer that knows the servers' host keys.
+// realDialer returns an ssh.Dialer that knows the servers' host keys.
 func realDialer(t testing.TB, servers ...*sshtest.Server) *ssh.Dialer {
 	t.Helper()
 	var known strings.Builder
@@ -64,14 +64,14 @@ func dest(s *sshtest.Server) transport.Dest {
 		ConnectTimeout: 20 * time.Second, LoadConfig: true, HostKeyCheck: transport.CheckStrict}
 }
 
-// linkDest is the destination of a server behind a link.
+// linkDest returns the destination of a server behind a link.
 func linkDest(s *sshtest.Server, k *sshtest.Link) transport.Dest {
 	to := dest(s)
 	to.Host, to.Port, to.HostKeyCheck = k.Host, k.Port, transport.CheckNone
 	return to
 }
 
-// fleetDest is the destination of a server in this process.
+// fleetDest returns the destination of a server in this process.
 func fleetDest(t testing.TB, keyFile, addr string) transport.Dest {
 	t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -111,7 +111,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// running counts the processes of the machine with this in their command
+// running counts the processes of the machine that have marker in their command
 // line.
 func running(t testing.TB, marker string) int {
 	t.Helper()
@@ -128,7 +128,7 @@ func running(t testing.TB, marker string) int {
 	return n
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestManyCommandsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxSessions 4\n"})
 	p := newPool(t, realDialer(t, s), Options{})
@@ -195,7 +195,8 @@ func TestServerKilled(t *testing.T) {
 		if got := p.Totals(); got.Dials != 1 {
 			t.Errorf("totals %+v: what was lost must not be done again", got)
 		}
-		// Lost, if the end of the connection is seen while the command starts.
+		// The class is Lost if the end of the connection is detected while the
+		// command starts.
 		_, err := c.Run(t.Context(), &transport.Cmd{Line: "true"})
 		if class := transport.ClassOf(err); class != transport.ClassConnect && class != transport.ClassLost {
 			t.Errorf("a command after the server was killed: %v", err)
@@ -209,7 +210,7 @@ func TestServerKilled(t *testing.T) {
 		c := mustDial(t, p, linkDest(s, k))
 		defer c.Close()
 		for range 20 {
-			k.Cut() // with the next command on its heels
+			k.Cut() // the next command follows at once
 			_, err := say(t.Context(), c, "true")
 			if class := transport.ClassOf(err); err != nil && class != transport.ClassLost {
 				t.Errorf("%v (%s), want success or %s", err, class, transport.ClassLost)
@@ -248,7 +249,7 @@ func TestNetworkSilentAndBack(t *testing.T) {
 	<-started
 	k.BlackHole(true)
 	work.Wait()
-	// The pool learns of the loss beside the command.
+	// The pool detects the loss independently of the command.
 	eventually(t, "the dead connection is not kept", func() bool {
 		return !slices.ContainsFunc(p.Connections(), func(k Connection) bool { return strings.Contains(k.Peer, strconv.Itoa(to.Port)) && k.State != Closing })
 	})
@@ -259,7 +260,8 @@ func TestNetworkSilentAndBack(t *testing.T) {
 	}
 }
 
-// TestHostKeyNoLongerTrusted: a warm connection is no way around known_hosts.
+// TestHostKeyNoLongerTrusted checks that a warm connection is not used if
+// known_hosts does not trust its key any more.
 func TestHostKeyNoLongerTrusted(t *testing.T) {
 	t.Parallel()
 	s, other := sshtest.Start(t, sshtest.Options{}), sshtest.Start(t, sshtest.Options{})
@@ -284,8 +286,8 @@ func TestHostKeyNoLongerTrusted(t *testing.T) {
 	c.Close()
 }
 
-// TestCancelledCommandsEnd: whoever gives up, nothing is left running on the
-// machine, and the connection still serves.
+// TestCancelledCommandsEnd checks that cancelled commands leave no process on
+// the machine, and that the connection still works.
 func TestCancelledCommandsEnd(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
@@ -320,7 +322,7 @@ func TestCancelledCommandsEnd(t *testing.T) {
 	eventually(t, "nothing is in use", func() bool { return !p.Busy() })
 }
 
-// TestFleet: more machines than connections.
+// TestFleet uses more machines than connections.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	const machines, room = 200, 40

@@ -38,7 +38,7 @@ func TestRefusedSessions(t *testing.T) {
 				}
 				work.Wait()
 				n.wantDials(t, c.dials)
-				n.wantOpen(t, c.dials) // no connection has gone because of a refusal
+				n.wantOpen(t, c.dials) // no connection was closed because of a refusal
 				if d := time.Since(began); d > c.most {
 					t.Errorf("took %v, want at most %v", d, c.most)
 				}
@@ -46,8 +46,8 @@ func TestRefusedSessions(t *testing.T) {
 					t.Errorf("totals %+v, want %d runs", got, c.requests)
 				}
 				for i, k := range n.links {
-					// The first one begins with the default, the others with what it
-					// has learned, which they try to exceed once.
+					// The first connection begins with the default limit. The others
+					// begin with the learned limit and try to exceed it once.
 					if limit := max(n.sessions-c.allows, 1); k.refused > limit {
 						t.Errorf("connection %d: %d refusals, want at most %d", i, k.refused, limit)
 					}
@@ -126,13 +126,13 @@ func TestLimitOutlivesItsConnection(t *testing.T) {
 		c := mustDial(t, p, host("a"))
 		first := n.links[0]
 		var look sync.Once
-		shown := 0 // sessions of the second connection, as its first command begins
+		shown := 0 // sessions of the second connection when its first command begins
 		n.set(func() {
 			n.takes = time.Hour // no further connection in time
 			n.runs = func(k *fakeLink) error {
 				if k != first {
 					look.Do(func() {
-						for _, c := range p.Connections() { // those that are being dialed have none
+						for _, c := range p.Connections() { // connections that are being dialed have none
 							shown = max(shown, c.Sessions)
 						}
 					})
@@ -203,7 +203,7 @@ func TestRefusedAndCancelled(t *testing.T) {
 func TestNoSessionAtAll(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		first bool // of the connections alone
+		first bool // only the connections
 		dials int
 	}{{"first connection", true, 2}, {"all connections", false, 1 + maxAgain}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -234,8 +234,8 @@ func TestNoSessionAtAll(t *testing.T) {
 	}
 }
 
-// TestFailedExtraDialsPause: after a failed dial of a further connection, no
-// other one is made for a while, however many requests wait.
+// TestFailedExtraDialsPause checks that after a failed dial of a further connection,
+// no other one is dialed for a while, even if many requests wait.
 func TestFailedExtraDialsPause(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.takes, n.sessions = time.Second, 1
@@ -258,8 +258,8 @@ func TestFailedExtraDialsPause(t *testing.T) {
 	})
 }
 
-// TestOverlapOnRealServer checks that all commands run at the same time, whatever the
-// server's MaxSessions is. Each command ends only when all of them run.
+// TestOverlapOnRealServer checks that all commands run at the same time, for any
+// MaxSessions of the server. Each command ends only when all of them run.
 func TestOverlapOnRealServer(t *testing.T) {
 	const commands = 8
 	for _, c := range []struct {

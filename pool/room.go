@@ -6,18 +6,20 @@ import (
 	"time"
 )
 
-// room is what MaxConnections limits. Its fields are guarded by Pool.mu.
+// room counts the connections for MaxConnections. Its fields are guarded by
+// Pool.mu.
 type room struct {
 	open    int   // connections, and dials that have room
-	leaving int   // of them, those being closed
+	leaving int   // connections that are being closed; open includes them
 	waiting queue // dials
 }
 
-// errNoRoom ends a dial that is not worth waiting for.
+// errNoRoom ends an extra dial if the room is full.
 var errNoRoom = errors.New("no room for another connection")
 
-// enter gets room for a dial. If there is none, the least recently used idle
-// connection is closed; if all are busy, the dial waits, unless it is extra.
+// enter gets room for a dial. If there is none, it closes the least recently
+// used idle connection. If all connections are busy, the dial waits, unless it
+// is extra.
 func (p *Pool) enter(ctx context.Context, l *lease, extra bool) error {
 	p.mu.Lock()
 	if p.room.open < p.o.MaxConnections && p.room.waiting.n == 0 {
@@ -48,18 +50,19 @@ func (p *Pool) enter(ctx context.Context, l *lease, extra bool) error {
 	return dialEnded(ctx, l.host, "waiting for room for another connection")
 }
 
-// makeRoom closes as many idle connections as dials wait; locked.
+// makeRoom closes as many idle connections as dials wait for room. It must be
+// called with Pool.mu held.
 func (p *Pool) makeRoom() {
 	for p.room.waiting.n > p.room.leaving {
 		k := p.idle.oldest()
 		if k == nil {
 			return
 		}
-		p.retire(k, "room is wanted")
+		p.retire(k, "room is needed")
 	}
 }
 
-// exit gives room back; locked.
+// exit gives room back. It must be called with Pool.mu held.
 func (p *Pool) exit() {
 	p.room.open--
 	for p.room.waiting.n > 0 && p.room.open < p.o.MaxConnections {

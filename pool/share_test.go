@@ -119,16 +119,16 @@ func TestUnwantedDialEnds(t *testing.T) {
 			t.Errorf("%d dials cancelled, want 1; busy %v", n.cancels, p.Busy())
 		}
 		n.set(func() { n.takes = 0 })
-		mustDial(t, p, host("a")).Close() // the cancelled one is nobody's
+		mustDial(t, p, host("a")).Close() // the cancelled dial belongs to no caller
 	})
 }
 
-func TestDialThatEndsAsNobodyWaitsIsKept(t *testing.T) {
+func TestConnectionOfUnwantedDialIsKept(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n.onDial = func(dial context.Context) {
 			cancel()
-			<-dial.Done() // nobody waits any more; and yet it succeeds
+			<-dial.Done() // no caller waits any more, but the dial succeeds
 		}
 		_, err := p.Dial(ctx, host("a"))
 		wantClass(t, err, transport.ClassCancelled)
@@ -138,8 +138,8 @@ func TestDialThatEndsAsNobodyWaitsIsKept(t *testing.T) {
 	})
 }
 
-// TestAbandonedDial: one that nobody waits for any more, and that does not
-// obey its context, meets the next caller's.
+// TestAbandonedDial checks the case that an abandoned dial that ignores its context is still
+// running during the next caller's dial.
 func TestAbandonedDial(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fails %v", fails), func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestAbandonedDial(t *testing.T) {
 				began := time.Now()
 				mustDial(t, p, host("a")).Close()
 				synctest.Wait()
-				took, cancelled := 9*time.Second, 1 // the first one's connection, and the second dial is not needed
+				took, cancelled := 9*time.Second, 1 // the first dial's connection is used, and the second dial is not needed
 				if fails {
 					took, cancelled = time.Minute, 0
 				}
@@ -170,7 +170,7 @@ func TestAbandonedDial(t *testing.T) {
 	}
 }
 
-func TestDialErrorIsForAllAndNotKept(t *testing.T) {
+func TestDialErrorReachesAllAndIsNotCached(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		refused := &transport.Error{Class: transport.ClassConnect, Msg: "refused"}
 		n.takes, n.fails = time.Second, func(string) error { return refused }
@@ -193,9 +193,9 @@ func TestDialErrorIsForAllAndNotKept(t *testing.T) {
 	})
 }
 
-// TestOthersErrors: what failed for reasons of the caller that began the dial
-// is tried again by one that joined it.
-func TestOthersErrors(t *testing.T) {
+// TestErrorsOfOtherCallersAreRetried checks that a caller that joined a dial tries again if the
+// dial failed for a reason that only concerns the caller that began it.
+func TestErrorsOfOtherCallersAreRetried(t *testing.T) {
 	cases := []struct {
 		name          string
 		err           *transport.Error
@@ -236,7 +236,7 @@ func TestOthersErrors(t *testing.T) {
 	}
 }
 
-func TestLessPatienceThanTheDial(t *testing.T) {
+func TestConnectTimeoutShorterThanDial(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.takes = time.Minute
 		var work sync.WaitGroup
@@ -261,7 +261,7 @@ func TestEndedConnection(t *testing.T) {
 		if got := p.Connections(); len(got) != 0 {
 			t.Errorf("a connection that has ended is listed: %+v", got)
 		}
-		mustRun(t, c, 0) // a new connection under the same lease
+		mustRun(t, c, 0) // a new connection for the same lease
 		n.wantDials(t, 2)
 		c.Close()
 		n.links[1].die()
@@ -270,8 +270,9 @@ func TestEndedConnection(t *testing.T) {
 	})
 }
 
-// TestManyEnd: what ends is noticed at once, however many there are.
-func TestManyEnd(t *testing.T) {
+// TestEndsOfManyConnectionsAreDetected checks that the ends of many connections are detected at
+// once.
+func TestEndsOfManyConnectionsAreDetected(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		const many = 5*watchWidth + 3
 		for i := range many {
@@ -303,9 +304,9 @@ func TestManyEnd(t *testing.T) {
 	})
 }
 
-// TestNotBegun checks that only a request that provably did not begin is made again,
-// at most maxAgain times.
-func TestNotBegun(t *testing.T) {
+// TestOnlyRequestsThatDidNotBeginAreRepeated checks that only a request that provably did not begin
+// is made again, at most maxAgain times.
+func TestOnlyRequestsThatDidNotBeginAreRepeated(t *testing.T) {
 	actions := map[string]func(t *testing.T, c transport.Conn) error{
 		"run": func(t *testing.T, c transport.Conn) error {
 			_, err := c.Run(t.Context(), &transport.Cmd{})
@@ -362,8 +363,8 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
-// TestInputSpent checks that a command whose input was read is not run again, and that
-// the error has the reason why the command did not begin.
+// TestInputSpent checks that a command whose input was read is not run again, and that the error
+// contains the reason why the command did not begin.
 func TestInputSpent(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.runs = func(*fakeLink) error { return &transport.Error{Class: transport.ClassConnect, Msg: "the reason"} }
@@ -380,11 +381,11 @@ func archive(t *testing.T, c transport.Conn) error {
 	return c.(transport.Archiver).Archive(t.Context(), "x", t.Output(), transport.FileOptions{})
 }
 
-// TestCheck: a warm connection is not used when it fails its check.
-func TestCheck(t *testing.T) {
+// TestFailedCheckRetiresConnection checks that a warm connection is not used if it fails its check.
+func TestFailedCheckRetiresConnection(t *testing.T) {
 	cases := []struct {
 		class  transport.Class
-		closed bool // at once, under who uses it
+		closed bool // at once, although it is in use
 	}{
 		{transport.ClassConnect, false},
 		{transport.ClassHostKeyChanged, true},
@@ -434,7 +435,7 @@ func TestCheck(t *testing.T) {
 			wantClass(t, err, transport.ClassCancelled)
 			n.checks = nil
 			mustDial(t, p, host("a")).Close()
-			n.wantDials(t, 1) // nothing is known against it
+			n.wantDials(t, 1) // the check did not fail
 		})
 	})
 }
@@ -471,7 +472,7 @@ func TestLeaseClose(t *testing.T) {
 	})
 }
 
-func TestConnThatCannotBeKept(t *testing.T) {
+func TestConnectionThatIsNotALink(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.plain = true
 		c := mustDial(t, p, host("a"))
@@ -499,11 +500,11 @@ func TestPoolClose(t *testing.T) {
 			wantClass(t, err, transport.ClassLost)
 		})
 		synctest.Wait()
-		work.Go(func() { // waits for a session
+		work.Go(func() { // it waits for a session
 			_, err := c.Run(t.Context(), &transport.Cmd{Line: "1h"})
 			wantClass(t, err, transport.ClassCancelled)
 		})
-		for _, name := range []string{"b", "b", "c"} { // dials, joins, waits for room
+		for _, name := range []string{"b", "b", "c"} { // these dial, join, and wait for room
 			work.Go(func() {
 				_, err := p.Dial(t.Context(), host(name))
 				wantClass(t, err, transport.ClassCancelled)
@@ -525,7 +526,8 @@ func TestPoolClose(t *testing.T) {
 	})
 }
 
-// TestEveryLinkIsChecked: a request may run on any of a machine's connections.
+// TestEveryLinkIsChecked checks all connections of a machine, because a request may run on any of
+// them.
 func TestEveryLinkIsChecked(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		n.sessions, n.takes = 1, time.Second
@@ -533,7 +535,7 @@ func TestEveryLinkIsChecked(t *testing.T) {
 		twoAtOnce(t, conn)
 		conn.Close()
 		n.wantOpen(t, 2)
-		n.set(func() { // the second one's key has been revoked
+		n.set(func() { // the second connection's key was revoked
 			n.checks = func(k *fakeLink) error {
 				if k == n.links[1] {
 					return &transport.Error{Class: transport.ClassHostKeyChanged}
@@ -555,9 +557,9 @@ func TestEveryLinkIsChecked(t *testing.T) {
 	})
 }
 
-// TestErrorOfAnother: who waits in the queue gets no error that is the other
-// caller's own.
-func TestErrorOfAnother(t *testing.T) {
+// TestQueuedRequestIgnoresErrorOfOtherCaller checks that a request in the queue does not fail with
+// an error that only concerns another caller.
+func TestQueuedRequestIgnoresErrorOfOtherCaller(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, n *fakeNet, p *Pool) {
 		a, b := mustDial(t, p, host("a")), mustDial(t, p.For(n), host("a"))
 		defer a.Close()

@@ -8,34 +8,34 @@ import (
 	"bolt/transport"
 )
 
-// The states of a Connection.
+// These are the states of a Connection.
 const (
 	Dialing = "dialing"
 	Idle    = "idle"
 	Busy    = "busy"    // leased
-	Closing = "closing" // nothing new is begun on it
+	Closing = "closing" // nothing new begins on it
 )
 
-// A Connection is the state of one at a moment.
+// A Connection is the state of a connection at one moment.
 type Connection struct {
-	Peer       string // user@address:port and jump hosts; as it was asked for while it is being dialed
+	Peer       string // user@address:port and jump hosts; while it is being dialed, the destination as requested
 	State      string
-	Age        time.Duration // since it was opened; while dialing, since then
+	Age        time.Duration // since it was opened; while dialing, since the dial began
 	Idle       time.Duration // since its last use; 0 while busy
-	InFlight   int           // commands and copies that run on it
-	Waiting    int           // for a session of this or the peer's other connections
+	InFlight   int           // running commands and copies
+	Waiting    int           // requests that wait for a session of this or another connection of the peer
 	Sessions   int           // that the server allows at a time, as far as known
 	Runs       uint64        // commands and copies so far
-	DialsSaved uint64        // dials of this peer that were answered without one
+	DialsSaved uint64        // dials of this peer that were answered with an open connection
 	Sent       uint64        // bytes on the wire
 	Received   uint64
 }
 
 // Totals are counted from the start of the Pool.
 type Totals struct {
-	Dials       uint64 // that opened a connection
-	DialsSaved  uint64 // that were answered with a connection of somebody else
-	DialsFailed uint64 // also those of further connections, which fail no request
+	Dials       uint64 // dials that opened a connection
+	DialsSaved  uint64 // dials that were answered with a connection of another caller
+	DialsFailed uint64 // also dials of further connections, whose failure fails no request
 	Runs        uint64 // commands and copies that have ended
 }
 
@@ -46,18 +46,18 @@ func (p *Pool) Totals() Totals {
 	return p.counts.Totals
 }
 
-// Busy reports whether somebody has a lease or waits for one.
+// Busy reports whether there are leases or dials.
 func (p *Pool) Busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.busy()
 }
 
-// busy is locked.
+// busy must be called with Pool.mu held.
 func (p *Pool) busy() bool { return p.counts.leases > 0 || len(p.dials) > 0 }
 
-// IdleSince returns when the Pool was last of use to anybody, the time of New
-// if it never was, and the zero time while it is busy.
+// IdleSince returns the end of the Pool's last use, the time of New if it was
+// never used, and the zero time while it is busy.
 func (p *Pool) IdleSince() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,8 +67,8 @@ func (p *Pool) IdleSince() time.Time {
 	return p.counts.lastUse
 }
 
-// Connections returns all that are open or being dialed, in the order of their
-// peers.
+// Connections returns all connections that are open or being dialed, sorted by
+// peer.
 func (p *Pool) Connections() []Connection {
 	type held struct {
 		Connection
@@ -79,7 +79,7 @@ func (p *Pool) Connections() []Connection {
 	all := make([]held, 0, len(p.all)+len(p.dials))
 	for k := range p.all {
 		if k.hasEnded() && k.unused() {
-			continue // it is gone, and only nobody has looked yet
+			continue // it has ended, and the Pool has not noticed yet
 		}
 		all = append(all, held{k.describe(now), k.link})
 	}
@@ -106,7 +106,7 @@ func (p *Pool) Connections() []Connection {
 	return list
 }
 
-// describe is locked.
+// describe must be called with Pool.mu held.
 func (k *link) describe(now time.Time) Connection {
 	c := Connection{Peer: k.peer.name, State: Busy, Age: now.Sub(k.born), InFlight: k.active, Sessions: k.sessions, Runs: k.runs}
 	switch {

@@ -7,11 +7,11 @@ import (
 )
 
 // watchWidth is how many connections one goroutine watches. A goroutine for
-// each would take 2.5 KB of every connection; more than this makes each change
-// dearer, which costs as many steps.
+// each would use 2.5 KB for every connection. The cost of each change grows
+// with the width, so a larger width makes changes slower.
 const watchWidth = 32
 
-// watchers notice the end of connections.
+// watchers detect the end of connections.
 type watchers struct {
 	quit  <-chan struct{}
 	ended func(*link) // called by a watcher
@@ -24,7 +24,7 @@ type watchers struct {
 // A watcher is one goroutine.
 type watcher struct {
 	in chan *link // never full
-	n  int        // links that it has or gets; under watchers.mu
+	n  int        // links that it watches or will watch; guarded by watchers.mu
 }
 
 func newWatchers(quit <-chan struct{}, ended func(*link)) *watchers {
@@ -51,8 +51,8 @@ func (ws *watchers) add(k *link) {
 	ws.work.Go(func() { ws.run(w) })
 }
 
-// remove counts a link less, and reports whether the watcher has none left;
-// then nobody gives it another.
+// remove decrements the count of a watcher's links. It reports whether the
+// watcher has none left; then it gets no new ones.
 func (ws *watchers) remove(w *watcher) (over bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -95,5 +95,5 @@ func (ws *watchers) run(w *watcher) {
 	}
 }
 
-// wait returns when all watchers have: quit must be closed.
+// wait returns when all watchers have ended; quit must be closed.
 func (ws *watchers) wait() { ws.work.Wait() }

@@ -19,7 +19,7 @@ import (
 // Options are the settings of a Server. Getenv and Err are required.
 type Options struct {
 	Getenv func(name string) (value string, ok bool)
-	Err    io.Writer  // receives the log, unless Start has a program to report to: see Start
+	Err    io.Writer  // receives the log, unless Start has a program to report to, see Start
 	Level  slog.Level // of the log
 	Build  string     // version of the program
 
@@ -33,10 +33,10 @@ type Server struct {
 	close func()
 }
 
-// Start makes a Server that listens: on the socket of systemd if there is one, or else
-// at the place that the environment sets. Close must follow. If package spawn has
-// started this process, the log goes to a file, and Start reports its outcome to the
-// waiting program; reported says so.
+// Start makes a Server that listens on the socket of systemd if there is one, and
+// otherwise on the path that the environment sets. Callers must call Close. If package
+// spawn has started this process, the log goes to a file, Start reports its outcome to
+// the waiting program, and reported is true.
 func Start(o Options) (s *Server, reported bool, err error) {
 	ready, _ := o.Getenv(spawn.ReadyVariable)
 	s, err = listen(o, ready != "")
@@ -90,7 +90,7 @@ func listen(o Options, spawned bool) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all connections. It is called after Run has returned.
+// Close ends all connections. Callers must call it after Run has returned.
 func (s *Server) Close() { s.close() }
 
 // routerOf returns the function that makes a dialer for each client.
@@ -98,7 +98,7 @@ func routerOf(dialer *ssh.Dialer) daemon.RouterFunc {
 	return func(c wire.Caller, answer func(string) (transport.Secret, bool), warn func(id, text string)) transport.Router {
 		environ := c.Env
 		if environ == nil {
-			environ = []string{} // the caller's is empty; nil would be ours
+			environ = []string{} // the caller's environment is empty; nil would mean this process's
 		}
 		return dialer.As(ssh.Caller{
 			Home: c.Home, Dir: c.Dir, Environ: environ, AgentSocket: c.AgentSocket,

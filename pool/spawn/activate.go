@@ -17,7 +17,7 @@ func Inherited(pid, fds string) (net.Listener, error) {
 		return nil, nil
 	}
 	if fds != "1" {
-		return nil, fmt.Errorf("socket activation: %q sockets were handed over, not one", fds)
+		return nil, fmt.Errorf("socket activation: LISTEN_FDS is %q, but must be 1", fds)
 	}
 	f := os.NewFile(3, "socket")
 	defer f.Close()
@@ -30,6 +30,6 @@ func Inherited(pid, fds string) (net.Listener, error) {
 		l.Close()
 		return nil, errors.New("socket activation: the socket is not a unix socket with a path")
 	}
-	u.SetUnlinkOnClose(false) // it is systemd's
+	u.SetUnlinkOnClose(false) // systemd owns the file
 	return u, nil
 }

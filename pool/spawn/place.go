@@ -11,7 +11,7 @@ import (
 // SocketVariable is the environment variable that names the daemon's socket.
 const SocketVariable = "BOLT_POOL_SOCKET"
 
-// lastResort is the parent of the directory if there is no runtime directory.
+// lastResort is the parent of the directory if the runtime directory is missing.
 // TMPDIR is not used, because it can belong to a job and be removed before the
 // daemon ends.
 const lastResort = "/tmp"
@@ -45,7 +45,7 @@ func FindPlace(socket, runtimeDir string) (Place, error) {
 	return PlaceOf(filepath.Join(lastResort, "bolt-"+strconv.Itoa(uid), "pool.sock")), nil
 }
 
-// PlaceIn is FindPlace for the variables of an environment.
+// PlaceIn calls FindPlace with the variables of an environment.
 func PlaceIn(getenv func(name string) (value string, ok bool)) (Place, error) {
 	socket, _ := getenv(SocketVariable)
 	runtimeDir, _ := getenv("XDG_RUNTIME_DIR")

@@ -41,7 +41,7 @@ const (
 type Options struct {
 	Place    Place
 	Project  string // directory, whose configuration sets the limits of the pool
-	LogLevel string // "" for that of the configuration
+	LogLevel string // "" for the level of the configuration
 	Getenv   func(name string) (value string, ok bool)
 	Logger   *slog.Logger // nil discards
 }
@@ -83,7 +83,7 @@ func Start(ctx context.Context, o Options) error {
 	cmd.Env = environment(o)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := closeOnExec(); err != nil {
-		return fmt.Errorf("keep our open files from the daemon: %w", err)
+		return fmt.Errorf("keep the open files of this process from the daemon: %w", err)
 	}
 	o.Logger.Debug("starting the pool daemon", "program", program, "socket", place.Socket)
 	err = cmd.Start()
@@ -101,7 +101,7 @@ func Start(ctx context.Context, o Options) error {
 	case err != nil:
 		return fmt.Errorf("the pool daemon did not start: %w (see %s)", err, place.Log)
 	case said == "":
-		return fmt.Errorf("the pool daemon ended as it started (see %s)", place.Log)
+		return fmt.Errorf("the pool daemon ended while it was starting (see %s)", place.Log)
 	}
 	return errors.New(said)
 }
@@ -162,7 +162,7 @@ func TellReady(fd string, outcome error) {
 	if outcome != nil {
 		text = strings.TrimSpace(outcome.Error())
 	}
-	_, _ = io.WriteString(f, text) // a program that has gone needs no answer
+	_, _ = io.WriteString(f, text) // if the program has ended, it needs no answer
 	f.Close()
 }
 

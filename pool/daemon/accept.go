@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxClients is far more command lines than one person has at work, and
-	// few enough for the descriptors that are left beside the connections.
+	// maxClients is far more than the invocations that one user runs at a time,
+	// and leaves enough descriptors for the connections.
 	maxClients = 1000
 	// greetTimeout is how long a client may take for its Hello, which it
 	// sends at once.
 	greetTimeout = 10 * time.Second
-	// firstPause and lastPause bound the waits between attempts to accept
-	// when the process is out of descriptors or memory.
+	// firstPause and lastPause bound the pauses between attempts to accept when
+	// the process is out of descriptors or memory.
 	firstPause = 10 * time.Millisecond
 	lastPause  = time.Second
-	// givenUp is how many unused connections go when descriptors are short:
-	// some clients' worth.
+	// givenUp is how many unused connections are closed when descriptors are
+	// short: enough for some clients.
 	givenUp = 8
 )
 
-// accept lets clients in until the socket is closed.
+// accept admits clients until the socket is closed.
 func (s *Server) accept(ctx context.Context) error {
 	pause := firstPause
 	for {
@@ -67,17 +67,18 @@ func passing(err error) bool {
 	return false
 }
 
-// admit starts to serve whoever has connected, if it is one of us.
+// admit starts to serve the process that has connected, if it belongs to this
+// user.
 func (s *Server) admit(ctx context.Context, conn net.Conn) {
 	uid, pid, err := peercred.Of(conn)
 	if err != nil || uid != os.Geteuid() {
-		s.log.Warn("turned a stranger away", "uid", uid, "pid", pid, "err", err)
+		s.log.Warn("refused a process of another user", "uid", uid, "pid", pid, "err", err)
 		conn.Close()
 		return
 	}
 	n, ok := s.life.enter(maxClients)
 	if !ok {
-		s.log.Warn("turned a client away", "pid", pid, "clients", n)
+		s.log.Warn("refused a client", "pid", pid, "clients", n)
 		s.work.Go(func() { s.turnAway(ctx, conn, n) })
 		return
 	}
@@ -87,14 +88,14 @@ func (s *Server) admit(ctx context.Context, conn net.Conn) {
 	})
 }
 
-// turnAway refuses a client without hearing it.
+// turnAway refuses a client without reading its greeting.
 func (s *Server) turnAway(ctx context.Context, conn net.Conn, n int) {
 	defer conn.Close()
-	reason, leaving := fmt.Sprintf("the pool daemon (pid %d) has %d clients and serves no more", os.Getpid(), n), false
+	reason, leaving := fmt.Sprintf("the pool daemon (pid %d) has %d clients, which is its limit", os.Getpid(), n), false
 	if s.life.pulse().ending {
 		reason, leaving = s.endingReason(), true
 	}
-	// It fits into an empty socket, so nothing can block.
+	// The refusal fits into the buffer of an empty socket, so Send cannot block.
 	if wire.NewWriter(conn).Send(wire.Refused, 0, s.refusal(leaving, reason)) == nil && leaving {
 		<-ctx.Done()
 	}
@@ -110,16 +111,16 @@ func (s *Server) refusal(leaving bool, reason string) []byte {
 	return r.Encode()
 }
 
-// greet reads a Hello and answers it. Nil is whom we do not serve. A client
-// that we make room for sees its connection end when the place is free, at
-// the end of ctx.
+// greet reads a Hello and answers it. It returns nil for a client that it
+// refuses. If the daemon ends in favour of that client, the client's connection
+// ends with ctx, when the socket is free.
 func (s *Server) greet(ctx context.Context, frames *wire.Reader, w *wire.Writer) (*wire.Greeting, error) {
 	f, err := frames.Next()
 	if err != nil {
 		return nil, fmt.Errorf("greeting: %w", err)
 	}
 	if f.Type != wire.Hello || f.ID != 0 {
-		return nil, fmt.Errorf("greeting: frame of type %d instead of one", f.Type)
+		return nil, fmt.Errorf("greeting: frame of type %d instead of a Hello", f.Type)
 	}
 	g, err := wire.DecodeGreeting(f.Body)
 	if err != nil {
@@ -137,8 +138,9 @@ func (s *Server) greet(ctx context.Context, frames *wire.Reader, w *wire.Writer)
 	return nil, err
 }
 
-// refuses decides about a client: a newer one replaces a daemon that has
-// nothing to lose, and is served by one that has, if they understand each other.
+// refuses decides whether to refuse a client. A newer client replaces a daemon
+// that has no other work. A busy daemon serves it, if both speak the same
+// version of the protocol.
 func (s *Server) refuses(g *wire.Greeting) (reason string, leaving bool) {
 	p := s.life.pulse()
 	speaks := g.Version == wire.Version
@@ -146,14 +148,14 @@ func (s *Server) refuses(g *wire.Greeting) (reason string, leaving bool) {
 	case p.ending:
 		return s.endingReason(), true
 	case g.Made > s.o.Made && s.life.yield("a client of a newer build came: "+g.Build):
-		return fmt.Sprintf("the pool daemon (pid %d) is of an older bolt (%s) and makes room", os.Getpid(), s.o.Build), true
+		return fmt.Sprintf("the pool daemon (pid %d) is of an older bolt (%s) and ends", os.Getpid(), s.o.Build), true
 	case !speaks && g.Made > s.o.Made:
-		return fmt.Sprintf("the pool daemon (pid %d) is of an older bolt (%s) and still at work; it makes room when it has nothing to do, or end it: kill %d",
+		return fmt.Sprintf("the pool daemon (pid %d) is of an older bolt (%s) and still busy; it ends when it is idle. To end it now: kill %d",
 			os.Getpid(), s.o.Build, os.Getpid()), false
 	case !speaks:
-		return fmt.Sprintf("the pool daemon (pid %d) is of another bolt (%s); end it with that one's \"pool stop\", or go without: --pool off", os.Getpid(), s.o.Build), false
+		return fmt.Sprintf("the pool daemon (pid %d) is of another bolt (%s); end it with the \"pool stop\" of that bolt, or use --pool off", os.Getpid(), s.o.Build), false
 	case p.draining:
-		return fmt.Sprintf("the pool daemon (pid %d) is draining and ends with what it does now (%d requests)", os.Getpid(), p.requests), false
+		return fmt.Sprintf("the pool daemon (pid %d) is draining and ends when its %d running requests have ended", os.Getpid(), p.requests), false
 	}
 	return "", false
 }

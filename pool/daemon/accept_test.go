@@ -10,7 +10,7 @@ import (
 	"bolt/pool/wire"
 )
 
-// shortListener fails some times as accept(2) does without descriptors.
+// shortListener fails several times as accept(2) does without descriptors.
 type shortListener struct {
 	net.Listener
 	fails chan error
@@ -25,8 +25,9 @@ func (l *shortListener) Accept() (net.Conn, error) {
 	}
 }
 
-// TestDescriptorsAreShort: unused connections go, and clients wait.
-func TestDescriptorsAreShort(t *testing.T) {
+// TestShortageOfDescriptors checks that unused connections are closed and
+// clients wait.
+func TestShortageOfDescriptors(t *testing.T) {
 	short := &shortListener{listenForTest(t), make(chan error, 10)}
 	v := serve(t, func(o *Options) { o.Socket, o.Listener = "", short })
 	p := v.connect(t)
@@ -38,7 +39,7 @@ func TestDescriptorsAreShort(t *testing.T) {
 		short.fails <- &net.OpError{Op: "accept", Err: syscall.EMFILE}
 	}
 	began := time.Now()
-	v.connect(t) // whose accept is under way already
+	v.connect(t) // its accept has already begun
 	v.connect(t).control("ping")
 	if took := time.Since(began); took < firstPause {
 		t.Errorf("no pause: %v", took)
@@ -51,7 +52,7 @@ func TestDescriptorsAreShort(t *testing.T) {
 	}
 }
 
-// TestBrokenListener ends the daemon, with the reason.
+// TestBrokenListener checks that the daemon ends and returns the reason.
 func TestBrokenListener(t *testing.T) {
 	short := &shortListener{listenForTest(t), make(chan error, 1)}
 	short.fails <- &net.OpError{Op: "accept", Err: syscall.EINVAL}

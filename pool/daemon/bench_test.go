@@ -10,8 +10,8 @@ import (
 	"bolt/transport"
 )
 
-// quick is a Router whose connections can be kept and whose commands are done
-// at once.
+// quick is a Router whose connections can be kept and whose commands end at
+// once.
 type quick struct{ still }
 
 func (quick) Route(_ context.Context, to transport.Dest) (transport.Route, error) {
@@ -24,8 +24,9 @@ func (quickRoute) Dial(context.Context) (transport.Conn, error) {
 	return &hereLink{Conn: nowhere{}, done: make(chan struct{})}, nil
 }
 
-// BenchmarkWarm is what the socket and the daemon add to a command on a warm
-// connection: dial, run, release, for a hundred hosts at a time.
+// BenchmarkWarm measures the cost that the socket and the daemon add to a
+// command on a warm connection: dial, run, release, for a hundred hosts at a
+// time.
 func BenchmarkWarm(b *testing.B) {
 	v := serve(b, func(o *Options) {
 		o.Logger = nil

@@ -18,75 +18,77 @@ import (
 
 const (
 	// maxLeases and maxRequests bound what one client may hold at a time. A
-	// fan-out has one of each for a target; nobody has so many.
+	// fan-out has one lease and one request for each target. The bounds are
+	// higher than any realistic number of targets.
 	maxLeases   = 100_000
 	maxRequests = 200_000
-	// maxWarnings may wait for a client that reads nothing, and maxAnswers are
-	// more than anybody has keys.
+	// maxWarnings bounds the warnings that wait for a client that reads
+	// nothing. maxAnswers is higher than the number of keys of any user.
 	maxWarnings = 1000
 	maxAnswers  = 1000
-	// lastWords is how long an ending daemon waits for a client to take the
-	// answers to what was ended.
+	// lastWords is how long an ending daemon waits for a client to read the
+	// answers of the requests that were ended.
 	lastWords = 5 * time.Second
-	// socketBuffer is what the system may hold for a client that is about to
-	// read, as far as it allows (net.core.wmem_max of Linux): with its usual
-	// 208 KiB a stream has the two processes wait for each other all the time.
+	// socketBuffer is how much data the system may buffer for a client, as far
+	// as it allows (net.core.wmem_max of Linux). With the default of 208 KiB,
+	// the two processes of a stream wait for each other all the time.
 	socketBuffer = 1 << 20
 )
 
-// errGone is why requests end when their client does.
+// errGone is the cause if requests end because their client has disconnected.
 var errGone = errors.New("the client has gone")
 
-// A client is one command line, connected.
+// A client is one connected invocation of bolt.
 type client struct {
 	s      *Server
 	conn   *clientConn
 	w      *wire.Writer
 	log    *slog.Logger
-	dialer transport.Dialer // the pool, through the client's own view
+	dialer transport.Dialer // the pool, with the client's own router
 
 	work sync.WaitGroup // requests, and leases that are being closed
 
-	// Of the reading goroutine alone.
+	// The reading goroutine alone uses these fields.
 	offers map[uint32]*offer
 	held   map[wire.Digest]holding
-	stops  bool // has asked the daemon to stop, and is told when it has
+	stops  bool // the client has sent "stop" and gets its answer when the daemon has ended
 
 	mu       sync.Mutex
 	requests map[uint32]*request
 	leases   map[uint32]*lease
 	answers  map[string]transport.Secret
 	warnings warnings
-	over     bool // nothing new is begun
+	over     bool // nothing new may begin
 }
 
-// warnings are those of a client's router. Lock order: sending, client.mu.
+// warnings are the warnings of a client's router. Lock order: sending,
+// client.mu.
 type warnings struct {
-	// sending is held by whoever sends some, so that the next one, who finds
-	// none left, knows that they have been sent.
+	// sending is held while warnings are sent. A goroutine that then finds none
+	// waiting knows that all were sent.
 	sending sync.Mutex
 	waiting []wire.Warning // guarded by client.mu
 }
 
-// A request is one that is being worked on.
+// A request is a request that is in progress.
 type request struct {
 	cancel context.CancelCauseFunc
 	window *window // nil without output
 	input  *input  // nil without streamed input
 	dials  bool
-	// control is one that keeps nobody busy.
+	// control marks a request that does not count as work.
 	control bool
-	// released is a Dial's that nobody waits for.
+	// released marks a Dial whose lease was given up before it was made.
 	released bool
-	// contents are what it uses, and gives back.
+	// contents are the contents that the request uses and gives back.
 	contents []holding
 }
 
-// A lease is a connection, as the pool has leased it.
+// A lease is a connection that the pool has leased.
 type lease struct{ conn transport.Conn }
 
-// A clientConn bounds the time of each write once the daemon ends: until then
-// a client may be stopped for as long as it likes.
+// A clientConn bounds the time of each write once the daemon ends. Until then a
+// client may be stopped for any time.
 type clientConn struct {
 	net.Conn
 	ending atomic.Bool
@@ -99,18 +101,18 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// end stops reading, and whoever waits to write for long.
+// end stops reading and bounds the time of writes.
 func (c *clientConn) end() {
 	c.ending.Store(true)
 	_ = c.SetWriteDeadline(time.Now().Add(lastWords))
 	_ = c.SetReadDeadline(time.Unix(1, 0))
 }
 
-// serve is a client from its greeting to its end.
+// serve serves a client from its greeting to its end.
 func (s *Server) serve(ctx context.Context, raw net.Conn, pid int) {
 	conn := &clientConn{Conn: raw}
 	if u, ok := raw.(*net.UnixConn); ok {
-		_ = u.SetWriteBuffer(socketBuffer) // or less goes in at a time
+		_ = u.SetWriteBuffer(socketBuffer) // without it, less data fits at a time
 	}
 	closes := true
 	defer func() {
@@ -121,10 +123,10 @@ func (s *Server) serve(ctx context.Context, raw net.Conn, pid int) {
 	frames, w := wire.NewReader(conn), wire.NewWriter(conn)
 	defer frames.Wipe()
 	_ = conn.SetDeadline(time.Now().Add(greetTimeout)) // an error is the next read's
-	unhook := context.AfterFunc(ctx, conn.end)         // a refusal that ends us is still sent
+	unhook := context.AfterFunc(ctx, conn.end)         // a refusal that ends the daemon is still sent
 	g, err := s.greet(ctx, frames, w)
 	if err != nil {
-		s.log.Warn("a client did not greet", "pid", pid, "err", err)
+		s.log.Warn("no greeting from a client", "pid", pid, "err", err)
 	}
 	if !unhook() || g == nil || err != nil {
 		return
@@ -135,21 +137,21 @@ func (s *Server) serve(ctx context.Context, raw net.Conn, pid int) {
 		requests: make(map[uint32]*request), leases: make(map[uint32]*lease), answers: make(map[string]transport.Secret),
 	}
 	c.dialer = s.o.Pool.For(s.o.Router(g.Caller, c.answer, c.warn))
-	c.log.Debug("client in", "version", g.Build)
+	c.log.Debug("client connected", "version", g.Build)
 	c.serve(ctx, frames)
 	closes = !c.stops
-	c.log.Debug("client out")
+	c.log.Debug("client disconnected")
 }
 
-// serve reads until the client or the daemon ends, and then ends what the
-// client has begun.
+// serve reads until the client or the daemon ends. Then it ends the work that
+// the client has begun.
 func (c *client) serve(ctx context.Context, frames *wire.Reader) {
 	own, cancel := context.WithCancelCause(ctx)
 	_ = c.conn.SetDeadline(time.Time{})
 	unhook := context.AfterFunc(ctx, c.conn.end)
 	err := c.read(own, frames)
 	if ctx.Err() == nil {
-		c.conn.Close() // and with it, whoever waits to write
+		c.conn.Close() // also ends writes that are waiting
 		c.logEnd(err)
 	}
 	unhook()
@@ -157,18 +159,18 @@ func (c *client) serve(ctx context.Context, frames *wire.Reader) {
 	c.end()
 }
 
-// logEnd says why a client went, if that is worth it.
+// logEnd logs why a client has disconnected, unless it did so regularly.
 func (c *client) logEnd(err error) {
 	switch {
 	case err == io.EOF:
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE):
-		c.log.Debug("client broke off", "err", err)
+		c.log.Debug("client disconnected unexpectedly", "err", err)
 	default:
 		c.log.Warn("closed a client that broke the protocol", "err", err)
 	}
 }
 
-// end waits for what was cancelled, and gives everything back.
+// end waits for the cancelled work and gives everything back.
 func (c *client) end() {
 	c.mu.Lock()
 	c.over = true
@@ -190,8 +192,8 @@ func (c *client) end() {
 	}
 }
 
-// read treats the client's frames, each when it comes and in their order. It
-// waits for nothing but room to answer. Its error is never nil.
+// read handles the client's frames as they arrive and in their order. It waits
+// for nothing but room to answer. Its error is never nil.
 func (c *client) read(ctx context.Context, frames *wire.Reader) error {
 	for {
 		f, err := frames.Next()
@@ -204,8 +206,8 @@ func (c *client) read(ctx context.Context, frames *wire.Reader) error {
 	}
 }
 
-// treat does what a frame asks for, or begins it. An error means that the
-// client does not keep to the protocol, or that it cannot be written to.
+// treat does or begins the work of a frame. An error means that the client has
+// broken the protocol, or that writing to it fails.
 func (c *client) treat(ctx context.Context, f wire.Frame) error {
 	if (f.ID == 0) != (f.Type == wire.Answer || f.Type == wire.Forget) {
 		return errors.New("not the ID of a request")
@@ -243,11 +245,11 @@ func (c *client) treat(ctx context.Context, f wire.Frame) error {
 	return errors.New("unknown type")
 }
 
-// errInUse is a second request of one ID.
+// errInUse is the error if two requests have the same ID.
 var errInUse = errors.New("the ID is in use")
 
-// begin enters a request, whose ctx ends with it. The error is a protocol
-// error; a refusal is for the client to know.
+// begin registers a request, whose ctx ends with it. The error is a protocol
+// error; a refusal is sent to the client.
 func (c *client) begin(ctx context.Context, id uint32, r *request) (own context.Context, refusal *transport.Error, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,8 +269,8 @@ func (c *client) begin(ctx context.Context, id uint32, r *request) (own context.
 
 func tooMany() *transport.Error {
 	return &transport.Error{Class: transport.ClassUnsupported,
-		Msg:  fmt.Sprintf("The pool daemon serves one command with at most %d connections at a time", maxLeases),
-		Hint: "Lower the concurrency, or go without the daemon: --pool off."}
+		Msg:  fmt.Sprintf("The pool daemon serves at most %d connections of one command at a time", maxLeases),
+		Hint: "Lower the concurrency, or use --pool off to connect without the daemon."}
 }
 
 // An answer is the last frame of a request.
@@ -277,7 +279,7 @@ type answer struct {
 	body []byte
 }
 
-// start works on a request in a goroutine of its own and answers it.
+// start runs a request in its own goroutine and answers it.
 func (c *client) start(ctx context.Context, id uint32, r *request, work func(ctx context.Context) answer) error {
 	own, refusal, err := c.begin(ctx, id, r)
 	if err != nil || refusal != nil {
@@ -304,14 +306,15 @@ func (c *client) start(ctx context.Context, id uint32, r *request, work func(ctx
 		c.mu.Lock()
 		delete(c.requests, id)
 		c.mu.Unlock()
-		// A client that cannot be written to is found by its reader.
+		// If the client cannot be written to, its reader detects it.
 		_ = c.w.Send(a.kind, id, a.body)
 		c.s.life.add(-counts, 0)
 	})
 	return nil
 }
 
-// cancel ends what a request does. Its answer may be under way already.
+// cancel ends a request's work. The request's answer may have been sent
+// already.
 func (c *client) cancel(f wire.Frame) error {
 	q, err := wire.DecodeCancel(f.Body)
 	if err != nil {
@@ -320,7 +323,7 @@ func (c *client) cancel(f wire.Frame) error {
 	if o := c.offers[f.ID]; o != nil {
 		delete(c.offers, f.ID)
 		o.abandon()
-		return c.w.Send(wire.Failed, f.ID, wire.EncodeError(&transport.Error{Class: transport.ClassCancelled, Msg: "The content was given up"}))
+		return c.w.Send(wire.Failed, f.ID, wire.EncodeError(&transport.Error{Class: transport.ClassCancelled, Msg: "The content was cancelled"}))
 	}
 	cause := context.Canceled
 	if q.Timeout {
@@ -335,7 +338,7 @@ func (c *client) cancel(f wire.Frame) error {
 	return nil
 }
 
-// credit lets a request send more.
+// credit lets a request send more output.
 func (c *client) credit(f wire.Frame) error {
 	n, err := wire.DecodeCredit(f.Body)
 	if err != nil {
@@ -350,8 +353,8 @@ func (c *client) credit(f wire.Frame) error {
 	return r.window.credit(n)
 }
 
-// input gives a piece of input, or its end, to the command. The command may have ended
-// meanwhile.
+// input gives a piece of input, or its end, to the command. The command may
+// have ended meanwhile.
 func (c *client) input(f wire.Frame) error {
 	c.mu.Lock()
 	r := c.requests[f.ID]
@@ -364,12 +367,12 @@ func (c *client) input(f wire.Frame) error {
 	case f.Type == wire.Input:
 		return r.input.put(f.Body)
 	case len(f.Body) > 0:
-		return errors.New("a body where none belongs")
+		return errors.New("a body in a frame that has none")
 	}
 	return r.input.finish()
 }
 
-// keepAnswer remembers a passphrase.
+// keepAnswer stores a passphrase.
 func (c *client) keepAnswer(f wire.Frame) error {
 	a, err := wire.DecodeAnswer(f.Body)
 	if err != nil {
@@ -383,7 +386,8 @@ func (c *client) keepAnswer(f wire.Frame) error {
 	return nil
 }
 
-// answer returns what the client's user has said, for its router.
+// answer returns the passphrase that the client's user has entered, for its
+// router.
 func (c *client) answer(path string) (transport.Secret, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -391,8 +395,8 @@ func (c *client) answer(path string) (transport.Secret, bool) {
 	return s, ok
 }
 
-// warn takes a warning of the client's router. It must not wait for the
-// client, for others may wait for the same dial.
+// warn takes a warning of the client's router. It must not wait for the client,
+// because other clients may wait for the same dial.
 func (c *client) warn(id, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -405,7 +409,7 @@ func (c *client) warn(id, text string) {
 	}
 }
 
-// sendWarnings returns when those that wait have been sent.
+// sendWarnings returns when the waiting warnings have been sent.
 func (c *client) sendWarnings() {
 	c.warnings.sending.Lock()
 	defer c.warnings.sending.Unlock()
@@ -420,7 +424,7 @@ func (c *client) sendWarnings() {
 	}
 }
 
-// closeLease gives a connection back, which ends what runs by it.
+// closeLease gives a connection back, which ends the lease's running work.
 func (c *client) closeLease(l *lease) {
 	if err := l.conn.Close(); err != nil {
 		c.log.Debug("give a connection back", "err", err)

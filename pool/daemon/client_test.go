@@ -63,7 +63,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// process waits for a command's number in a file.
+// process waits for a command's PID in a file.
 func process(t *testing.T, file string) int {
 	t.Helper()
 	var pid int
@@ -77,9 +77,9 @@ func process(t *testing.T, file string) int {
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// TestDeadClient: what a client has begun ends with it, and its leases are
-// given back.
-func TestDeadClient(t *testing.T) {
+// TestDeadClientEndsItsWork checks that the work of a client ends with it, and that
+// its leases are given back.
+func TestDeadClientEndsItsWork(t *testing.T) {
 	v := serve(t, nil)
 	file := filepath.Join(t.TempDir(), "pid")
 	p := v.connect(t)
@@ -98,7 +98,7 @@ func TestDeadClient(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelEndsRequest(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		timeout bool
@@ -128,8 +128,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelWithFullWindow: a request whose client takes nothing more can
-// still be ended.
+// TestCancelWithFullWindow checks that a request can be cancelled although its client
+// reads nothing.
 func TestCancelWithFullWindow(t *testing.T) {
 	t.Parallel()
 	v := serve(t, nil)
@@ -144,7 +144,7 @@ func TestCancelWithFullWindow(t *testing.T) {
 	}
 }
 
-func TestReleaseEndsWhatRuns(t *testing.T) {
+func TestReleaseEndsRunningCommands(t *testing.T) {
 	v := serve(t, nil)
 	file := filepath.Join(t.TempDir(), "pid")
 	p := v.connect(t)
@@ -156,12 +156,12 @@ func TestReleaseEndsWhatRuns(t *testing.T) {
 		t.Errorf("got class %s: %v", e.Class, e)
 	}
 	eventually(t, "the command is gone", func() bool { return gone(pid) })
-	p.send(wire.Release, lease, nil) // once more does nothing
+	p.send(wire.Release, lease, nil) // a second Release does nothing
 	p.control("ping")
 }
 
-// TestReleaseOfADial: the dial ends, is answered, and leaves no lease.
-func TestReleaseOfADial(t *testing.T) {
+// TestReleaseEndsDial checks that the dial ends, is answered, and leaves no lease.
+func TestReleaseEndsDial(t *testing.T) {
 	v := serve(t, nil)
 	v.router.before = func(ctx context.Context, _ transport.Dest) error {
 		<-ctx.Done()
@@ -200,7 +200,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// TestAnswersAndWarnings: both belong to one client.
+// TestAnswersAndWarnings checks that answers and warnings belong to one client.
 func TestAnswersAndWarnings(t *testing.T) {
 	type view struct {
 		caller wire.Caller
@@ -229,7 +229,7 @@ func TestAnswersAndWarnings(t *testing.T) {
 		t.Error("an answer before anybody was asked")
 	}
 	p.send(wire.Answer, 0, (&wire.AnswerRequest{Path: "/key", Passphrase: transport.NewSecret("s3cret")}).Encode())
-	p.control("ping") // is read after it
+	p.control("ping") // it is read after the answer
 	if s, ok := mine.answer("/key"); !ok || s.Reveal() != "s3cret" {
 		t.Error("the answer is not known")
 	}
@@ -241,7 +241,7 @@ func TestAnswersAndWarnings(t *testing.T) {
 	if err != nil || *w != (wire.Warning{ID: "id1", Text: "first"}) {
 		t.Errorf("warning %+v, %v", w, err)
 	}
-	// In a dial, it comes before the answer.
+	// In a dial, the warning comes before the answer.
 	router.before = func(context.Context, transport.Dest) error {
 		mine.warn("id2", "second")
 		return nil
@@ -252,7 +252,7 @@ func TestAnswersAndWarnings(t *testing.T) {
 		p.expect(wire.Warned, 0)
 		p.expect(wire.Dialed, id)
 	}
-	other.control("ping") // which got no warning
+	other.control("ping") // it got no warning
 
 	p.conn.Close()
 	eventually(t, "the client is out", func() bool { return other.status().Clients == 0 })
@@ -265,7 +265,8 @@ func TestAnswersAndWarnings(t *testing.T) {
 	}
 }
 
-// TestProtocolViolations: each costs the client its connection, and nobody else.
+// TestProtocolViolations checks that a violation closes the client's connection and
+// affects no other client.
 func TestProtocolViolations(t *testing.T) {
 	v := serve(t, nil)
 	v.router.before = func(ctx context.Context, to transport.Dest) error {
@@ -317,7 +318,7 @@ func TestProtocolViolations(t *testing.T) {
 			}
 			for _, f := range c.frames {
 				if p.w.Send(f.kind, f.id, f.body) != nil {
-					break // closed by the frame before
+					break // the previous frame closed it
 				}
 			}
 			p.closed()
@@ -352,8 +353,9 @@ func TestUnreadableRequest(t *testing.T) {
 	}
 }
 
-// TestPanicIsOneRequests: a mistake of ours ends the request it happened in.
-func TestPanicIsOneRequests(t *testing.T) {
+// TestPanicEndsOnlyItsRequest checks that a panic ends only the request in which it
+// happened.
+func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	v := serve(t, nil)
 	p := v.connect(t)
 	c := &client{s: v.Server, log: v.Server.log}
@@ -365,9 +367,9 @@ func TestPanicIsOneRequests(t *testing.T) {
 	p.control("ping")
 }
 
-// TestUnreadAnswersBlockNobodyElse: a client that stops reading holds up what
-// it asked for.
-func TestUnreadAnswersBlockNobodyElse(t *testing.T) {
+// TestUnreadAnswersDoNotBlockOthers checks that a client that stops reading only
+// delays its own requests.
+func TestUnreadAnswersDoNotBlockOthers(t *testing.T) {
 	v := serve(t, nil)
 	stopped := v.connect(t)
 	lease := stopped.dial("a")

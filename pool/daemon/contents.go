@@ -14,55 +14,58 @@ import (
 )
 
 const (
-	// DefaultMaxContents is what contents may take that nobody uses any more.
+	// DefaultMaxContents limits the size of all unused contents together.
 	DefaultMaxContents = 256 << 20
-	// maxUnused is how many there may be: large ones have a descriptor each.
+	// maxUnused limits the number of unused contents: each large one needs a
+	// descriptor.
 	maxUnused = 64
-	// maxInMemory is the size up to which a content is kept in memory, and
-	// maxMemory what all of these may take; the others are files.
+	// maxInMemory is the size up to which a content is kept in memory.
+	// maxMemory limits the size of all contents in memory. Other contents are
+	// files.
 	maxInMemory = 1 << 20
 	maxMemory   = 64 << 20
 )
 
-// A store keeps contents by their digest: those that clients hold, and the
-// ones used last beyond them. It is safe for concurrent use.
+// A store keeps contents by their digest: the contents that clients hold, and
+// the most recently used others. It is safe for concurrent use.
 type store struct {
 	dir string
 	max int64
 
 	mu     sync.Mutex
 	all    map[wire.Digest]*content
-	unused list.List // of *content, the one unused for longest in front
-	rest   int64     // bytes of the unused ones
-	memory int64     // bytes of those in memory, or on the way there
-	size   int64     // bytes of all
+	unused list.List // of *content, in front the content that has been unused for longest
+	rest   int64     // bytes of the unused contents
+	memory int64     // bytes of the contents in memory, including those being received
+	size   int64     // bytes of all contents
 }
 
-// newStore returns a store whose files are in dir, "" for the system's
-// temporary directory.
+// newStore returns a store whose files are in dir. If dir is "", it uses the
+// system's directory for temporary files.
 func newStore(dir string, limit int64) *store {
 	return &store{dir: dir, max: limit, all: make(map[wire.Digest]*content)}
 }
 
-// A content is bytes that are known by their digest. They never change.
+// A content is a sequence of bytes identified by its digest. It never changes.
 type content struct {
 	digest wire.Digest
 	size   int64
-	data   []byte // of one in memory, never nil
+	data   []byte // of a content in memory, never nil
 	onDisk bool
-	file   *os.File // of one on disk, without a name
+	file   *os.File // of a content on disk; the file has no name
 
 	// Guarded by the store's mutex.
 	users int
-	place *list.Element // among the unused ones
+	place *list.Element // among the unused contents
 
 	mu     sync.Mutex
 	loaded []byte // of a file, while loads > 0
 	loads  int
-	tree   *archive.FS // once somebody has asked for it
+	tree   *archive.FS // nil before the first use
 }
 
-// use returns a content that is to be given back by drop, or nil.
+// use returns a content, or nil. The caller must give the content back with
+// drop.
 func (s *store) use(d wire.Digest) *content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +76,7 @@ func (s *store) use(d wire.Digest) *content {
 	return c
 }
 
-// take needs the lock.
+// take must be called with the lock held.
 func (s *store) take(c *content) {
 	if c.users++; c.place != nil {
 		s.unused.Remove(c.place)
@@ -82,8 +85,8 @@ func (s *store) take(c *content) {
 	}
 }
 
-// add keeps a new content, or returns the equal one that is there. Either is
-// to be given back by drop.
+// add stores a new content, or returns the equal content that is already
+// stored. The caller must give either back with drop.
 func (s *store) add(c *content) *content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +115,8 @@ func (s *store) drop(c *content) {
 	}
 }
 
-// forget needs the lock. The content is in no list any more.
+// forget must be called with the lock held. The content must not be in the list
+// of unused contents.
 func (s *store) forget(c *content) {
 	c.place = nil
 	delete(s.all, c.digest)
@@ -121,18 +125,18 @@ func (s *store) forget(c *content) {
 	s.free(c)
 }
 
-// free needs the lock.
+// free must be called with the lock held.
 func (s *store) free(c *content) {
 	switch {
 	case !c.onDisk:
 		s.memory -= c.size
 	case c.file != nil:
-		c.file.Close() // an error would come too late for anybody
+		c.file.Close() // nothing can handle an error here
 	}
 }
 
-// reserve reports whether a content of that size is to be kept in memory, and
-// then counts it.
+// reserve reports whether a content of that size is kept in memory. If so, it
+// adds the size to the memory in use.
 func (s *store) reserve(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,21 +147,21 @@ func (s *store) reserve(size int64) bool {
 	return true
 }
 
-// abandon frees what was to become a content.
+// abandon frees a content that was not completely received.
 func (s *store) abandon(c *content) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free(c)
 }
 
-// sum is how many contents there are, and their bytes.
+// sum returns the number of contents and their total size.
 func (s *store) sum() (n int, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.all), s.size
 }
 
-// close forgets everything. Nobody uses it any more.
+// close forgets all contents. No content may be in use.
 func (s *store) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +170,8 @@ func (s *store) close() {
 	}
 }
 
-// bytes returns all of it, which nobody may change. Those who ask at a time
-// share the memory; each calls release.
+// bytes returns the whole content, which callers must not change. Concurrent
+// callers share the memory; each must call release.
 func (c *content) bytes() (data []byte, release func(), err error) {
 	if !c.onDisk {
 		return c.data, func() {}, nil
@@ -193,8 +197,8 @@ func (c *content) unload() {
 	}
 }
 
-// asTree returns the content as the tree that it packs; source is where the
-// client had it, for messages.
+// asTree returns the content as the tree that it packs. source is the tree's
+// path on the client, for messages.
 func (c *content) asTree(source string) (transport.Tree, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,9 +218,9 @@ func (c *content) asTree(source string) (transport.Tree, error) {
 	return transport.Tree{FS: &own, Path: own.Top()}, nil
 }
 
-// spoolError says that our own disk failed us.
+// spoolError returns an error of the daemon's own disk.
 func spoolError(verb string, size int64, err error) *transport.Error {
 	return &transport.Error{Class: transport.ClassFile, Err: err,
 		Msg:  fmt.Sprintf("The pool daemon could not %s a content of %d bytes: %v", verb, size, err),
-		Hint: "Make room in its temporary directory (TMPDIR), or go without the daemon: --pool off."}
+		Hint: "Free space in its temporary directory (TMPDIR), or use --pool off to run without the daemon."}
 }

@@ -20,8 +20,8 @@ import (
 	"bolt/transport/archive"
 )
 
-// offerAll offers a content, whose pieces go out whatever is answered, and
-// returns the answer to its end.
+// offerAll offers a content, sends its pieces without waiting for answers, and returns the answer
+// to its end.
 func (p *peer) offerAll(data []byte, digest wire.Digest, size int64) wire.Frame {
 	p.t.Helper()
 	id := p.id()
@@ -53,7 +53,7 @@ func (p *peer) push(data []byte) wire.Digest {
 	return d
 }
 
-// pattern is n bytes that differ.
+// pattern returns n varying bytes.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -93,7 +93,7 @@ func TestStagedFilesAndStdin(t *testing.T) {
 	}
 }
 
-// packed is a tree as a client packs it.
+// packed returns a tree as a client packs it.
 func packed(t *testing.T, tree fstest.MapFS, top string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -103,7 +103,7 @@ func packed(t *testing.T, tree fstest.MapFS, top string) []byte {
 	return b.Bytes()
 }
 
-// countedConn counts what is written to it.
+// countedConn counts the bytes that are written to it.
 type countedConn struct {
 	net.Conn
 	n *atomic.Int64
@@ -114,7 +114,7 @@ func (c countedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// taker is a Router whose connections read the trees that they are to put.
+// taker is a Router whose connections read the trees of their uploads.
 type taker struct {
 	still
 	bytes *atomic.Int64
@@ -145,8 +145,8 @@ func (k taker) Put(_ context.Context, src transport.Tree, dst string, _ transpor
 	})
 }
 
-// TestContentCrossesOnce: two hundred uploads of one tree cost its bytes once,
-// by whichever client.
+// TestContentCrossesOnce checks that two hundred uploads of one tree, by several clients, send its
+// bytes once.
 func TestContentCrossesOnce(t *testing.T) {
 	t.Parallel()
 	to := taker{bytes: new(atomic.Int64)}
@@ -196,7 +196,8 @@ func TestContentCrossesOnce(t *testing.T) {
 	}
 }
 
-// TestPutErrorNamesTheSource: not the place in the archive.
+// TestPutErrorNamesTheSource checks that the error contains the source and not the path in the
+// archive.
 func TestPutErrorNamesTheSource(t *testing.T) {
 	v := serve(t, nil)
 	p := v.connect(t)
@@ -208,7 +209,7 @@ func TestPutErrorNamesTheSource(t *testing.T) {
 	}
 }
 
-func TestBadContents(t *testing.T) {
+func TestInvalidContents(t *testing.T) {
 	v := serve(t, nil)
 	for _, size := range []int{100, 2 << 20} {
 		good := pattern(size)
@@ -220,9 +221,9 @@ func TestBadContents(t *testing.T) {
 			data []byte
 			want string
 		}{
-			{"corrupt", bad, "other bytes than announced"},
-			{"short", good[:size-1], fmt.Sprintf("with %d", size-1)},
-			{"nothing", nil, "with 0"},
+			{"corrupt", bad, "digest differs from the announced one"},
+			{"short", good[:size-1], fmt.Sprintf("received %d of", size-1)},
+			{"nothing", nil, "received 0 of"},
 		} {
 			t.Run(fmt.Sprintf("%s %d", c.name, size), func(t *testing.T) {
 				p := v.connect(t)
@@ -230,8 +231,8 @@ func TestBadContents(t *testing.T) {
 				if f.Type != wire.Failed || !strings.Contains(failure(t, f).Msg, c.want) {
 					t.Fatalf("answer %d %q", f.Type, f.Body)
 				}
-				// What needs it fails with the same reason, and a second try
-				// may succeed.
+				// Requests that need the content fail with the same reason, and a second offer may
+				// succeed.
 				q := wire.RunRequest{Lease: p.dial("a"), Cmd: transport.Cmd{Line: "cksum"}, HasStdin: true, Stdin: wire.StagedFile{Size: int64(size), Data: digest}}
 				id := p.id()
 				p.send(wire.Run, id, q.Encode())
@@ -246,7 +247,7 @@ func TestBadContents(t *testing.T) {
 				}
 			})
 			v.contents.mu.Lock()
-			delete(v.contents.all, digest) // or the next case has it
+			delete(v.contents.all, digest) // otherwise the next case has it
 			v.contents.mu.Unlock()
 		}
 	}
@@ -258,7 +259,7 @@ func TestContentDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := serve(t, func(o *Options) { o.ContentDir = small })
-	t.Cleanup(func() { // after the daemon has ended: its cleanup was registered first, so this one comes before
+	t.Cleanup(func() { // after the daemon has ended: its cleanup was registered first, so this one runs before
 		v.end()
 		v.wait(t)
 		if err := syscall.Unmount(small, 0); err != nil {
@@ -271,11 +272,11 @@ func TestContentDiskFull(t *testing.T) {
 	if e := failure(t, f); f.Type != wire.Failed || !strings.Contains(e.Msg, "no space left on device") || e.Hint == "" {
 		t.Errorf("got %d, %+v", f.Type, e)
 	}
-	p.push(pattern(1000)) // which stays in memory
+	p.push(pattern(1000)) // it stays in memory
 }
 
-// TestOffersAtATime: the same content by two clients, one of which gives up.
-func TestOffersAtATime(t *testing.T) {
+// TestConcurrentOffersOfOneContent offers the same content by two clients, one of which gives up.
+func TestConcurrentOffersOfOneContent(t *testing.T) {
 	v := serve(t, nil)
 	data := pattern(1 << 20)
 	digest := wire.Digest(sha256.Sum256(data))
@@ -310,8 +311,9 @@ func TestOffersAtATime(t *testing.T) {
 	}
 }
 
-// TestContentThatFailedBefore: what one client could not store another could.
-func TestContentThatFailedBefore(t *testing.T) {
+// TestContentIsStoredAfterFailure checks that a content that one client failed to store can be
+// stored by another.
+func TestContentIsStoredAfterFailure(t *testing.T) {
 	v := serve(t, nil)
 	p := v.connect(t)
 	lease := p.dial("a")
@@ -332,8 +334,9 @@ func TestContentThatFailedBefore(t *testing.T) {
 	}
 }
 
-// TestForget: a content stays for what uses it, and can be offered again.
-func TestForget(t *testing.T) {
+// TestForgottenContentIsKeptWhileUsed checks that a forgotten content stays for its users, and can
+// be offered again.
+func TestForgottenContentIsKeptWhileUsed(t *testing.T) {
 	v := serve(t, nil)
 	p := v.connect(t)
 	lease := p.dial("a")
@@ -356,7 +359,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	eventually(t, "nobody uses it", func() bool { return used() == 0 })
-	p.send(wire.Forget, 0, wire.EncodeForget(digest)) // once more does nothing
+	p.send(wire.Forget, 0, wire.EncodeForget(digest)) // a second Forget does nothing
 	id = p.id()
 	p.send(wire.Offer, id, (&wire.OfferRequest{Content: digest, Size: int64(len(data))}).Encode())
 	p.expect(wire.Had, id)
@@ -384,7 +387,7 @@ func TestStore(t *testing.T) {
 			if c := s.use(wire.Digest{n}); c != nil {
 				fmt.Fprintf(&b, "%d ", n)
 				s.mu.Lock()
-				c.users-- // without changing its place
+				c.users-- // without a change of its position in the list
 				if c.users == 0 {
 					c.place = s.unused.PushBack(c)
 					s.rest += c.size
@@ -445,7 +448,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestLargeContentIsShared: requests at a time use the same memory.
+// TestLargeContentIsShared checks that concurrent requests share the memory.
 func TestLargeContentIsShared(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {

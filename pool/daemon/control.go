@@ -9,7 +9,7 @@ import (
 	"bolt/transport"
 )
 
-// control does what bolt's own commands about the daemon ask for.
+// control runs a command of bolt about the daemon.
 func (c *client) control(ctx context.Context, f wire.Frame) error {
 	id, word := f.ID, string(f.Body)
 	switch word {
@@ -29,7 +29,7 @@ func (c *client) control(ctx context.Context, f wire.Frame) error {
 		c.stop(id)
 		return nil
 	}
-	e := &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("The pool daemon knows no control %q", word)}
+	e := &transport.Error{Class: transport.ClassUnsupported, Msg: fmt.Sprintf("The pool daemon does not know the control %q", word)}
 	return c.w.Send(wire.Failed, id, wire.EncodeError(e))
 }
 
@@ -45,8 +45,8 @@ func (c *client) reply(ctx context.Context, id uint32, body func() ([]byte, erro
 	})
 }
 
-// pieces sends all of a reply but its end. That the client has gone is for its
-// reader to find.
+// pieces sends a reply except its end. If the client has disconnected, its
+// reader detects it.
 func (c *client) pieces(id uint32, body []byte) {
 	for len(body) > 0 {
 		n := min(len(body), wire.MaxPiece)
@@ -57,8 +57,8 @@ func (c *client) pieces(id uint32, body []byte) {
 	}
 }
 
-// stop ends the daemon. The answer, which is the status before, comes last of
-// all, when it has ended.
+// stop ends the daemon. The answer is the status before the end. It is sent
+// last of all, when the daemon has ended.
 func (c *client) stop(id uint32) {
 	if c.stops {
 		return
@@ -66,20 +66,21 @@ func (c *client) stop(id uint32) {
 	c.stops = true
 	before, err := json.Marshal(c.s.status())
 	if err != nil {
-		before = nil // what it would have told does not matter now
+		before = nil // the status does not matter now
 	}
 	c.s.last.Go(func() {
 		<-c.s.stopped
 		c.pieces(id, before)
-		_ = c.w.Send(wire.Reply, id, nil) // or it has gone
+		_ = c.w.Send(wire.Reply, id, nil) // an error means that the client has disconnected
 		c.conn.Close()
 	})
 	c.s.life.end("stopped")
 }
 
-// drain lets nothing new begin: the next client finds no socket, and starts a
-// daemon of its own; this one ends with what is under way. A socket that was
-// handed to us stays, and clients are refused.
+// drain lets nothing new begin. The next client finds no socket and starts a
+// daemon of its own. This daemon ends when its running requests have ended. If
+// the socket was inherited (socket activation), it stays, and clients are
+// refused.
 func (s *Server) drain() {
 	s.log.Info("pool daemon drains")
 	if s.socket.lock != nil {

@@ -2,19 +2,19 @@
 // user, over a unix socket.
 //
 // A Server owns its socket (and the lock beside it), a goroutine that accepts
-// clients, one for each client that reads its frames, one for each request
-// that is being worked on, and the contents that clients have offered. All of
-// them have ended when Run returns. It opens no connection itself: a request
-// to dial goes to the pool, with the client's own view of how to reach
-// machines, and everything else to the connection that was leased.
+// clients, one goroutine for each client that reads its frames, one goroutine
+// for each request in progress, and the contents that clients have offered. All
+// of them have ended when Run returns. The Server opens no connection itself. A
+// request to dial goes to the pool, with the client's own router; all other
+// requests go to the leased connection.
 //
-// A client that dies takes with it all that it had begun. One that is merely
-// stopped (^Z) is kept, as its connections would be without a daemon: what it
-// can make us hold is bounded by wire.Window for each request, the queue of one
-// wire.Writer, and what the transport takes before it makes a machine wait; and
-// only its own requests wait.
+// If a client ends, all work that it has begun ends. If a client is merely
+// stopped (^Z), its connections are kept, as they would be without a daemon.
+// The memory that a stopped client can occupy is bounded by wire.Window for
+// each request, the queue of one wire.Writer, and the data that the transport
+// reads before it makes a machine wait. Only the client's own requests wait.
 //
-// The protocol is package wire's; docs/pool-protocol.md describes it.
+// Package wire defines the protocol; docs/pool-protocol.md describes it.
 package daemon
 
 import (
@@ -31,41 +31,44 @@ import (
 	"bolt/transport"
 )
 
-// DefaultIdleTimeout is how long a daemon stays without anything to do.
+// DefaultIdleTimeout is how long a daemon runs without work.
 const DefaultIdleTimeout = 15 * time.Minute
 
-// A RouterFunc makes the view of one client: who it is, the passphrases that
-// it has answered so far (ok is false where nobody was asked yet), and where
-// its warnings go. Both functions may be called at any time, and return at once.
+// A RouterFunc makes the router of one client. c identifies the client. answer
+// returns the passphrases that the client has sent so far; ok is false if there
+// is none for path. warn receives the router's warnings. Both functions may be
+// called at any time and return at once.
 type RouterFunc func(c wire.Caller, answer func(path string) (secret transport.Secret, ok bool), warn func(id, text string)) transport.Router
 
-// Options shape a Server. Socket (or Listener), Pool and Router are needed.
+// Options configure a Server. Socket (or Listener), Pool and Router are
+// required.
 type Options struct {
-	// Socket is the path of the socket. Its directory is made if missing; it
-	// has to be ours, and closed to everybody else.
+	// Socket is the path of the socket. Its directory is made if it is missing.
+	// The directory must belong to this user, and no other user may have access
+	// to it.
 	Socket string
-	// Listener listens already (socket activation). Its file is not touched,
-	// and no lock is taken.
+	// Listener is a listener that listens already (socket activation). The
+	// Server does not touch its file and takes no lock.
 	Listener net.Listener
 
 	Pool   *pool.Pool // Run closes it
 	Router RouterFunc
 
-	// IdleTimeout is how long the daemon stays when it has no clients and no
-	// connection is in use; 0: DefaultIdleTimeout.
+	// IdleTimeout is how long the daemon runs when it has no clients and no
+	// connection is in use; 0 means DefaultIdleTimeout.
 	IdleTimeout time.Duration
 
 	Build string // version of the program, and
-	Made  int64  // when it was made: see wire.Greeting
+	Made  int64  // when it was made, see wire.Greeting
 	Log   string // path of the log file, for the status
-	// Limits are the pool's, for the status; zero ones are its defaults.
+	// Limits are the limits of the pool, for the status; 0 means its default.
 	Limits wire.Limits
 
-	// ContentDir is where large contents are kept, in files without a name;
-	// "" for the system's temporary directory.
+	// ContentDir is the directory of large contents, which are files without a
+	// name. "" means the system's temporary directory.
 	ContentDir string
-	// MaxContents bounds the bytes of contents that nobody uses any more;
-	// 0: DefaultMaxContents.
+	// MaxContents bounds the bytes of unused contents; 0 means
+	// DefaultMaxContents.
 	MaxContents int64
 
 	Logger *slog.Logger // nil discards
@@ -81,12 +84,11 @@ type Server struct {
 	started  time.Time
 	work     sync.WaitGroup // accepting, and the clients
 	stopped  chan struct{}  // closed when everything but last has ended
-	last     sync.WaitGroup // telling so
+	last     sync.WaitGroup // of the answers to "stop"
 }
 
-// New takes the lock and listens. ErrRunning is in the chain of the error if
-// another daemon has the lock. Clients are served when Run is called, which
-// has to be.
+// New takes the lock and listens. If another daemon has the lock, ErrRunning is
+// in the chain of the error. Callers must call Run, which serves clients.
 func New(o Options) (*Server, error) {
 	if o.Pool == nil || o.Router == nil {
 		return nil, errors.New("pool daemon: no pool or no router")
@@ -119,16 +121,16 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the path of the socket.
+// Addr returns the path of the socket.
 func (s *Server) Addr() string { return s.socket.path }
 
-// errEnding is why requests end when the daemon does.
+// errEnding is the cause if requests end because the daemon ends.
 var errEnding = errors.New("the pool daemon ends")
 
-// Run serves clients until the daemon is idle, stopped or drained, or ctx
-// ends, which is as being stopped: what runs is cancelled. Before it ends
-// anything it gives the socket and the lock up, so that the next daemon need
-// not wait. When it returns, everything is closed and all goroutines have ended.
+// Run serves clients until the daemon is idle, stopped or drained, or ctx ends.
+// The end of ctx stops the daemon: running requests are cancelled. Run releases
+// the socket and the lock first, so that the next daemon need not wait. When it
+// returns, everything is closed and all goroutines have ended.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -143,7 +145,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		s.life.end("told to end")
+		s.life.end("context ended")
 	case <-s.life.over:
 	case err = <-broken:
 		s.life.end("its socket failed")

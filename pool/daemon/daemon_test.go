@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // patience ends a test that hangs.
 const patience = time.Minute
 
-// here is a Router to this machine: each host name is a connection of its own.
+// here is a Router to this machine: each host name is a separate connection.
 type here struct {
 	dialer *local.Dialer
 	dials  atomic.Int32
@@ -90,7 +90,7 @@ func (l *hereLink) Archive(_ context.Context, _ string, to io.Writer, _ transpor
 	return err
 }
 
-// served is a Server that runs.
+// served is a running Server.
 type served struct {
 	*Server
 	pool   *pool.Pool
@@ -101,7 +101,7 @@ type served struct {
 	log    *logBuffer
 }
 
-// logBuffer is what the server has logged.
+// logBuffer contains the server's log.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -186,7 +186,7 @@ func (v *served) connect(t testing.TB) *peer {
 	return p
 }
 
-// socketOnly connects.
+// socketOnly connects and does not greet.
 func (v *served) socketOnly(t testing.TB) *peer {
 	t.Helper()
 	conn, err := net.Dial("unix", v.Addr())
@@ -228,7 +228,7 @@ func (p *peer) next() wire.Frame {
 	return f
 }
 
-// expect returns the body of the next frame, which has to be this one.
+// expect returns the body of the next frame, which must have this type and ID.
 func (p *peer) expect(kind wire.Type, id uint32) []byte {
 	p.t.Helper()
 	f := p.next()
@@ -257,7 +257,8 @@ func failure(t testing.TB, f wire.Frame) *transport.Error {
 	return e
 }
 
-// closed sees that the daemon closes the connection, after whatever frames.
+// closed checks that the daemon closes the connection, possibly after further
+// frames.
 func (p *peer) closed() {
 	p.t.Helper()
 	for {
@@ -321,7 +322,7 @@ func (p *peer) finish(id uint32) (stdout, stderr string, status transport.Status
 	}
 }
 
-// control asks for something.
+// control sends a control and returns the reply.
 func (p *peer) control(word string) []byte {
 	p.t.Helper()
 	id := p.id()
@@ -345,7 +346,7 @@ func (p *peer) status() *wire.Status {
 	return &st
 }
 
-// eventually waits until ok says yes.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -34,7 +34,7 @@ func (nowhere) Put(context.Context, transport.Tree, string, transport.FileOption
 func (nowhere) Get(context.Context, string, string, transport.FileOptions) error         { return nil }
 func (nowhere) Close() error                                                             { return nil }
 
-// pipeListener hands out the ends of pipes.
+// pipeListener returns the ends of pipes.
 type pipeListener struct{ closed chan struct{} }
 
 func (l pipeListener) Accept() (net.Conn, error) {
@@ -47,8 +47,8 @@ func (l pipeListener) Close() error {
 }
 func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "/pipe", Net: "unix"} }
 
-// FuzzClient feeds whatever a client may send after its greeting. Nothing may
-// hang, panic or stay behind.
+// FuzzClient sends arbitrary frames of a client after its greeting. Nothing may
+// hang, panic or be left over.
 func FuzzClient(f *testing.F) {
 	frame := func(kind wire.Type, id uint32, body []byte) []byte {
 		b := binary.BigEndian.AppendUint32(nil, uint32(len(body)))

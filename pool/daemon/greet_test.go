@@ -11,7 +11,7 @@ import (
 	"bolt/pool/wire"
 )
 
-func TestVersions(t *testing.T) {
+func TestNewerClientReplacesIdleDaemon(t *testing.T) {
 	const ours = 100
 	for _, c := range []struct {
 		name            string
@@ -24,9 +24,9 @@ func TestVersions(t *testing.T) {
 		{name: "same build", version: wire.Version, made: ours, welcome: true},
 		{name: "same build, busy", version: wire.Version, made: ours, busy: true, welcome: true},
 		{name: "older build", version: wire.Version, made: ours - 1, welcome: true},
-		{name: "newer build", version: wire.Version, made: ours + 1, leaves: true, reason: "makes room"},
+		{name: "newer build", version: wire.Version, made: ours + 1, leaves: true, reason: "and ends"},
 		{name: "newer build, busy", version: wire.Version, made: ours + 1, busy: true, welcome: true},
-		{name: "newer protocol", version: wire.Version + 1, made: ours + 1, leaves: true, reason: "makes room"},
+		{name: "newer protocol", version: wire.Version + 1, made: ours + 1, leaves: true, reason: "and ends"},
 		{name: "newer protocol, busy", version: wire.Version + 1, made: ours + 1, busy: true, reason: "kill "},
 		{name: "older protocol", version: wire.Version + 1, made: ours - 1, reason: "pool stop"},
 		{name: "older protocol, busy", version: wire.Version + 1, made: ours - 1, busy: true, reason: "pool stop"},
@@ -53,7 +53,7 @@ func TestVersions(t *testing.T) {
 				p.closed()
 			}
 			if c.leaves {
-				// The place is free as soon as the connection has ended.
+				// The socket is free as soon as the connection has ended.
 				s, err := New(options(t, v.Addr()))
 				if err != nil {
 					t.Fatal(err)
@@ -100,12 +100,13 @@ func TestBadGreetings(t *testing.T) {
 	v.connect(t).control("ping")
 }
 
-// TestTooManyClients also checks that room is made again.
+// TestTooManyClients also checks that a later client is served when another one
+// has left.
 func TestTooManyClients(t *testing.T) {
 	v := serve(t, nil)
 	v.connect(t)
 	v.life.mu.Lock()
-	v.life.clients += maxClients - 1 // who would open so many sockets
+	v.life.clients += maxClients - 1 // without opening that many sockets
 	v.life.mu.Unlock()
 	p := v.socketOnly(t)
 	r, err := wire.DecodeRefusal(p.expect(wire.Refused, 0))

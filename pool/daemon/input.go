@@ -17,10 +17,10 @@ type input struct {
 
 	mu     sync.Mutex
 	ready  sync.Cond // something has changed
-	queue  []byte    // came, and was not read
-	unsaid int       // bytes for which there is room, and the client does not know
-	end    bool      // no more will come
-	closed bool      // nobody reads any more
+	queue  []byte    // arrived and was not read
+	unsaid int       // bytes of room that the client has not been sent yet
+	end    bool      // no more data will arrive
+	closed bool      // nothing reads any more
 }
 
 func newInput(taken func(n int)) *input {
@@ -31,7 +31,7 @@ func newInput(taken func(n int)) *input {
 
 var (
 	errInputSize  = errors.New("more input than the window allows")
-	errInputPiece = errors.New("a piece of input that is empty or too long")
+	errInputPiece = errors.New("an empty or too long piece of input")
 	errInputEnd   = errors.New("input after its end")
 )
 

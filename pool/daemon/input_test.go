@@ -9,7 +9,8 @@ import (
 	"bolt/pool/wire"
 )
 
-// TestInputWindow checks what a client may send, and that it is told what was read.
+// TestInputWindow checks how much a client may send, and that it is informed about
+// the bytes that were read.
 func TestInputWindow(t *testing.T) {
 	taken := 0
 	in := newInput(func(n int) { taken += n })

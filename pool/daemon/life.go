@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// A life decides when the daemon ends. What it counts keeps it alive.
+// A life decides when the daemon ends. It counts the clients, requests and
+// leases that keep the daemon alive.
 type life struct {
 	idleTimeout time.Duration
-	inUse       func() bool   // whether a connection is still in use, for whomever
-	giveBack    func()        // memory, restAfter the last client
+	inUse       func() bool   // reports whether any client uses a connection
+	giveBack    func()        // frees memory, restAfter the last client
 	over        chan struct{} // closed when it is time to end
 
 	mu       sync.Mutex
-	clients  int // connected, and what they had begun has not ended
-	requests int // being worked on, but for controls
+	clients  int // connected, or with work that has not ended
+	requests int // in progress, except controls
 	leases   int
 	draining bool
-	why      string // it ends, "" while it lives
+	why      string // why it ends; "" before
 	timer    *time.Timer
 	rest     *time.Timer // for giveBack
 }
@@ -26,7 +27,7 @@ func newLife(idleTimeout time.Duration, inUse func() bool) *life {
 	return &life{idleTimeout: idleTimeout, inUse: inUse, giveBack: new(rest).giveBack, over: make(chan struct{})}
 }
 
-// start begins to wait for the first client.
+// start starts the timers that wait for the first client.
 func (l *life) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +37,7 @@ func (l *life) start() {
 	}
 }
 
-// idle ends the daemon if it has nothing to do.
+// idle ends the daemon if it has no work.
 func (l *life) idle() {
 	busy := l.inUse()
 	l.mu.Lock()
@@ -50,7 +51,7 @@ func (l *life) idle() {
 	}
 }
 
-// finish needs the lock.
+// finish must be called with the lock held.
 func (l *life) finish(why string) {
 	if l.why != "" {
 		return
@@ -63,21 +64,22 @@ func (l *life) finish(why string) {
 	close(l.over)
 }
 
-// end makes the daemon end, if it does not already.
+// end ends the daemon, unless it is ending already.
 func (l *life) end(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finish(why)
 }
 
-// reason is why it ends, "" while it lives.
+// reason returns why the daemon ends; "" if it does not.
 func (l *life) reason() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.why
 }
 
-// enter counts a client, unless limit are there already or the daemon ends.
+// enter counts a client. It reports false if there are limit clients already or
+// the daemon ends.
 func (l *life) enter(limit int) (n int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +104,7 @@ func (l *life) leave() {
 	}
 }
 
-// add counts requests and leases that begin, or end.
+// add counts requests and leases that begin or end.
 func (l *life) add(requests, leases int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,14 +113,14 @@ func (l *life) add(requests, leases int) {
 	l.drained()
 }
 
-// drained needs the lock.
+// drained must be called with the lock held.
 func (l *life) drained() {
 	if l.draining && l.requests == 0 && l.leases == 0 {
 		l.finish("drained")
 	}
 }
 
-// drain makes the daemon end as soon as nothing is under way.
+// drain ends the daemon as soon as no request and no lease is left.
 func (l *life) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,8 +128,8 @@ func (l *life) drain() {
 	l.drained()
 }
 
-// yield ends the daemon in favour of another, if its one client is all that
-// it has.
+// yield ends the daemon in favour of another one, if its only client has no
+// requests and no leases.
 func (l *life) yield(why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +140,7 @@ func (l *life) yield(why string) bool {
 	return true
 }
 
-// A pulse is what a life has counted.
+// A pulse is a snapshot of a life.
 type pulse struct {
 	clients, requests int
 	draining, ending  bool

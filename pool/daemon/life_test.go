@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestLife(t *testing.T) {
+func TestLifeEndsDaemon(t *testing.T) {
 	const idle = 15 * time.Minute
 	over := func(l *life) bool {
 		synctest.Wait()
@@ -31,7 +31,7 @@ func TestLife(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, l *life, inUse *atomic.Bool)
-		why  string // it has ended, "" if not
+		why  string // why it has ended, "" if it has not
 	}{
 		{"nobody ever came", func(t *testing.T, l *life, _ *atomic.Bool) {
 			time.Sleep(idle - time.Nanosecond)
@@ -127,7 +127,7 @@ func TestIdleExit(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) { o.IdleTimeout = 300 * time.Millisecond })
 	p := v.connect(t)
-	p.send(wire.Release, p.dial("a"), nil) // leaves a connection that is pooled
+	p.send(wire.Release, p.dial("a"), nil) // this leaves a pooled connection
 	time.Sleep(400 * time.Millisecond)
 	p.control("ping")
 	p.conn.Close()
@@ -140,8 +140,9 @@ func TestIdleExit(t *testing.T) {
 	}
 }
 
-// TestStop: what runs is ended and answered, and "stop" is answered last.
-func TestStop(t *testing.T) {
+// TestStopEndsRunningRequests checks that running requests are ended and answered, and that
+// "stop" is answered last.
+func TestStopEndsRunningRequests(t *testing.T) {
 	v := serve(t, nil)
 	file := filepath.Join(t.TempDir(), "pid")
 	p, q := v.connect(t), v.connect(t)
@@ -162,7 +163,8 @@ func TestStop(t *testing.T) {
 	v.wait(t)
 }
 
-// TestStopOfStoppedClients: those that read nothing do not keep a daemon.
+// TestStopOfStoppedClients checks that clients that read nothing do not keep a daemon
+// running.
 func TestStopOfStoppedClients(t *testing.T) {
 	t.Parallel()
 	v := serve(t, nil)
@@ -186,7 +188,7 @@ func TestStopOfStoppedClients(t *testing.T) {
 	v.wait(t)
 }
 
-// unread is how many bytes wait in the client's socket.
+// unread returns how many bytes wait in the client's socket.
 func (p *peer) unread() (n int) {
 	p.t.Helper()
 	raw, err := p.conn.(*net.UnixConn).SyscallConn()
@@ -200,8 +202,9 @@ func (p *peer) unread() (n int) {
 	return n
 }
 
-// TestEndOfContext is as stop: SIGTERM.
-func TestEndOfContext(t *testing.T) {
+// TestContextEndStopsDaemon checks that the end of the context (SIGTERM) has the same effect
+// as "stop".
+func TestContextEndStopsDaemon(t *testing.T) {
 	v := serve(t, nil)
 	file := filepath.Join(t.TempDir(), "pid")
 	p := v.connect(t)
@@ -217,9 +220,9 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
-// TestDrain: what is under way goes on to its end; whoever comes next finds
-// the place free.
-func TestDrain(t *testing.T) {
+// TestDrainLetsRequestsEnd checks that running requests continue to their end, and that the
+// socket is free for the next daemon.
+func TestDrainLetsRequestsEnd(t *testing.T) {
 	v := serve(t, nil)
 	file := filepath.Join(t.TempDir(), "go")
 	p, q := v.connect(t), v.connect(t)
@@ -244,11 +247,12 @@ func TestDrain(t *testing.T) {
 	p.send(wire.Release, lease, nil)
 	v.wait(t)
 	q.closed()
-	next.connect(t).control("ping") // its socket was left alone
+	next.connect(t).control("ping") // the draining daemon has not removed its socket
 }
 
-// TestDrainOfHandedOverSocket: the socket stays, so those who come are told.
-func TestDrainOfHandedOverSocket(t *testing.T) {
+// TestDrainKeepsInheritedSocket checks that an inherited socket stays and new clients are
+// refused.
+func TestDrainKeepsInheritedSocket(t *testing.T) {
 	v := serve(t, func(o *Options) { o.Listener, o.Socket = listenForTest(t), "" })
 	p := v.connect(t)
 	lease := p.dial("a")
@@ -310,7 +314,7 @@ func TestUnknownControl(t *testing.T) {
 	}
 }
 
-// TestMetrics reads them as Prometheus's text format 0.0.4 is to be read.
+// TestMetrics parses the metrics as Prometheus's text format 0.0.4.
 func TestMetrics(t *testing.T) {
 	v := serve(t, func(o *Options) { o.Build = `1.0 "odd\` })
 	p := v.connect(t)
@@ -359,7 +363,8 @@ func parseMetrics(t *testing.T, text string) (values, kinds map[string]string) {
 	return values, kinds
 }
 
-// TestEndWhileGreeting: those who have said nothing yet do not keep a daemon.
+// TestEndWhileGreeting checks that clients that have not greeted do not keep a daemon
+// running.
 func TestEndWhileGreeting(t *testing.T) {
 	v := serve(t, nil)
 	p := v.socketOnly(t)

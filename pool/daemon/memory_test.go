@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestRest: memory is given back once after the last client, and not between
-// clients that follow each other.
-func TestRest(t *testing.T) {
+// TestMemoryReturnsAfterLastClient checks that memory is returned once after the last client, and
+// not between clients that follow each other.
+func TestMemoryReturnsAfterLastClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		l := newLife(time.Hour, func() bool { return false })
@@ -38,9 +38,9 @@ func TestRest(t *testing.T) {
 	})
 }
 
-// TestGiveBack: what a rush has left behind goes back to the system, at once
-// and once.
-func TestGiveBack(t *testing.T) {
+// TestGiveBackReturnsMemory checks that the memory of a burst is returned to the system, at once
+// and only once.
+func TestGiveBackReturnsMemory(t *testing.T) {
 	stats := func() (m runtime.MemStats) {
 		runtime.ReadMemStats(&m)
 		return m
@@ -54,7 +54,7 @@ func TestGiveBack(t *testing.T) {
 	debug.FreeOSMemory()
 	before := backed()
 	rush := make([]byte, size)
-	if n := backed(); n < before+size-size/8 { // other tests' garbage goes meanwhile
+	if n := backed(); n < before+size-size/8 { // garbage of other tests is collected meanwhile
 		t.Fatalf("%d bytes grew to %d by %d", before, n, size)
 	}
 	runtime.KeepAlive(rush)

@@ -10,8 +10,8 @@ import (
 	"bolt/pool/wire"
 )
 
-// metrics writes a status in Prometheus's text exposition format 0.0.4. There
-// are no labels for machines: their number has no limit.
+// metrics returns a status in Prometheus's text exposition format 0.0.4. There are
+// no labels for machines, because their number is not limited.
 func metrics(st *wire.Status) []byte {
 	var b bytes.Buffer
 	metric := func(name, kind, help string, value any) {
@@ -32,9 +32,9 @@ func metrics(st *wire.Status) []byte {
 	fmt.Fprintf(&b, "# HELP bolt_pool_build_info Version of the program and of its protocol.\n# TYPE bolt_pool_build_info gauge\nbolt_pool_build_info{version=%s,protocol=\"%d\"} 1\n",
 		label(st.Version), st.Protocol)
 	metric("start_time_seconds", gauge, "When the daemon started, in seconds since 1970.", seconds(time.Duration(st.Started.UnixNano())))
-	metric("draining", gauge, "Whether nothing new is begun.", number(st.Draining))
-	metric("clients", gauge, "Command lines that are connected.", st.Clients)
-	metric("requests_in_flight", gauge, "Requests that are being worked on.", st.InFlight)
+	metric("draining", gauge, "Whether the daemon is draining and starts no new requests.", number(st.Draining))
+	metric("clients", gauge, "Invocations of bolt that are connected.", st.Clients)
+	metric("requests_in_flight", gauge, "Requests in progress.", st.InFlight)
 	fmt.Fprint(&b, "# HELP bolt_pool_connections Connections to machines.\n# TYPE bolt_pool_connections gauge\n")
 	for _, s := range []string{wire.Dialing, wire.Idle, wire.Busy, wire.Closing} {
 		fmt.Fprintf(&b, "bolt_pool_connections{state=%q} %d\n", s, states[s])
@@ -64,7 +64,7 @@ func number(b bool) int {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// label quotes a label's value as the format has it: only these three are escaped.
+// label quotes a label's value. The format escapes only these three characters.
 func label(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }

@@ -8,26 +8,27 @@ import (
 	"bolt/pool/wire"
 )
 
-// outputAfterEnd is how long what a cancelled request still says may wait for
-// a client that takes nothing. Then it is thrown away, so that the request can end.
+// outputAfterEnd is how long the output of a cancelled request may wait for a
+// client that reads nothing. Then the output is discarded, so that the request can
+// end.
 const outputAfterEnd = time.Second
 
-// A window is how much of a request's output may be under way. One goroutine
-// takes, others give credit.
+// A window limits the output of a request that the client has not acknowledged. One
+// goroutine takes room, others give credit.
 type window struct {
-	more chan struct{} // credit came
+	more chan struct{} // credit has arrived
 
 	mu     sync.Mutex
 	free   int
-	closed bool // nobody wants any more
+	closed bool // output is not wanted any more
 }
 
 func newWindow() *window { return &window{more: make(chan struct{}, 1), free: wire.Window} }
 
-// errCredit is credit for what was never sent.
+// errCredit is the error if the client acknowledges more than was sent.
 var errCredit = errors.New("credit for more than was sent")
 
-// credit makes room again.
+// credit gives room back.
 func (w *window) credit(n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,8 +42,8 @@ func (w *window) credit(n int) error {
 	return nil
 }
 
-// take takes room for up to n bytes, and waits until there is some: not for
-// long once ended is closed, and then there is none.
+// take takes room for up to n bytes and waits until there is some. When ended is
+// closed, it waits at most outputAfterEnd longer and then returns 0.
 func (w *window) take(n int, ended <-chan struct{}) int {
 	var late <-chan time.Time
 	for {
@@ -67,7 +68,7 @@ func (w *window) take(n int, ended <-chan struct{}) int {
 	}
 }
 
-// A sink sends output to the client, and waits while the client takes none.
+// A sink sends output to the client. It waits while the client reads nothing.
 type sink struct {
 	w      *wire.Writer
 	id     uint32
@@ -76,12 +77,12 @@ type sink struct {
 	ended  <-chan struct{} // closed when the request is cancelled
 }
 
-// Write sends p in pieces. Its error is that the client has gone.
+// Write sends p in pieces. An error means that the client has disconnected.
 func (s *sink) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := s.window.take(min(len(rest), wire.MaxPiece), s.ended)
 		if n == 0 {
-			break // nobody wants it
+			break // the output is not wanted
 		}
 		if err := s.w.Send(s.kind, s.id, rest[:n]); err != nil {
 			return len(p) - len(rest), err

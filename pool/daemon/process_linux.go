@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// residentBytes is the memory that this process occupies (proc(5), statm), 0
-// if that cannot be told.
+// residentBytes returns the resident memory of this process (proc(5), statm), 0
+// if it is unknown.
 func residentBytes() uint64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	fields := bytes.Fields(data)
@@ -21,7 +21,8 @@ func residentBytes() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// openFiles counts this process's descriptors, 0 if that cannot be told.
+// openFiles returns the number of this process's descriptors, 0 if it is
+// unknown.
 func openFiles() int {
 	dir, err := os.Open("/proc/self/fd")
 	if err != nil {

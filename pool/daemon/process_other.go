@@ -4,12 +4,13 @@ package daemon
 
 import "runtime"
 
-// residentBytes is what the Go runtime has taken from the system.
+// residentBytes returns the memory that the Go runtime has obtained from the
+// system.
 func residentBytes() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Sys
 }
 
-// openFiles cannot be told.
+// openFiles returns 0, because the number is unknown.
 func openFiles() int { return 0 }

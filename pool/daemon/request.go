@@ -11,10 +11,11 @@ import (
 	"bolt/transport"
 )
 
-// errNoLease is a request for what was never dialed, or given up.
-var errNoLease = errors.New("there is no such lease")
+// errNoLease is the error of a request whose lease was never made or was given
+// up.
+var errNoLease = errors.New("the lease does not exist")
 
-// guard turns our own mistakes into the failure of one request.
+// guard turns a panic into the failure of one request.
 func (c *client) guard(ctx context.Context, work func(ctx context.Context) answer) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -25,7 +26,7 @@ func (c *client) guard(ctx context.Context, work func(ctx context.Context) answe
 	return work(ctx)
 }
 
-// failed is the answer of a request that failed.
+// failed returns the answer of a request that failed.
 func failed(err error) answer {
 	e, ok := errors.AsType[*transport.Error](err)
 	switch {
@@ -43,14 +44,14 @@ func failed(err error) answer {
 // misread answers a request whose body cannot be decoded. The client's other
 // requests are not affected.
 func (c *client) misread(ctx context.Context, f wire.Frame, err error) error {
-	c.log.Warn("a request cannot be read", "type", f.Type, "err", err)
+	c.log.Warn("a request cannot be decoded", "type", f.Type, "err", err)
 	e := &transport.Error{Class: transport.ClassProtocol, Err: err, Msg: fmt.Sprintf("The pool daemon cannot decode the request: %v", err),
 		Hint: "Client and daemon may be different builds: run 'bolt pool drain', then try again."}
 	return c.start(ctx, f.ID, new(request), func(context.Context) answer { return failed(e) })
 }
 
-// stoppedWith says of what failed because the daemon ended that it did: whoever
-// waits for it has not given it up.
+// stoppedWith adds to a cancelled request's error that the daemon was stopped,
+// because the client has not cancelled the request.
 func stoppedWith(a answer) answer {
 	e, err := wire.DecodeError(a.body)
 	if err != nil || e.Class != transport.ClassCancelled {
@@ -69,7 +70,7 @@ func (c *client) dial(ctx context.Context, f wire.Frame) error {
 	id, r := f.ID, &request{dials: true}
 	return c.start(ctx, id, r, func(ctx context.Context) answer {
 		conn, err := c.dialer.Dial(ctx, to)
-		c.sendWarnings() // before the answer that they are about
+		c.sendWarnings() // before the answer that the warnings belong to
 		if err != nil {
 			return failed(err)
 		}
@@ -78,7 +79,7 @@ func (c *client) dial(ctx context.Context, f wire.Frame) error {
 		c.mu.Lock()
 		released := r.released
 		if !released {
-			delete(c.requests, id) // the ID is the lease's from now on
+			delete(c.requests, id) // from now on, the ID is the lease's
 			c.leases[id] = l
 		}
 		c.mu.Unlock()
@@ -90,11 +91,11 @@ func (c *client) dial(ctx context.Context, f wire.Frame) error {
 	})
 }
 
-// release gives a lease up, or the dial that would open it. What runs by the
-// lease ends with it, and is answered.
+// release gives up a lease, or the dial that would make it. The lease's running
+// requests end and are answered.
 func (c *client) release(f wire.Frame) error {
 	if len(f.Body) > 0 {
-		return errors.New("a body where none belongs")
+		return errors.New("a body in a frame that has none")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +136,7 @@ func (c *client) run(ctx context.Context, f wire.Frame) error {
 	}
 	id, r := f.ID, &request{window: newWindow()}
 	if q.HasInput {
-		// A client that cannot be written to is found by its reader.
+		// If the client cannot be written to, its reader detects it.
 		r.input = newInput(func(n int) { _ = c.w.Send(wire.Taken, id, wire.EncodeCredit(n)) })
 	}
 	for i := range staged {
@@ -199,7 +200,7 @@ func (c *client) put(ctx context.Context, f wire.Frame) error {
 	})
 }
 
-// get sends a file or directory of a machine, as a tar stream.
+// get sends a file or directory of a machine as a tar stream.
 func (c *client) get(ctx context.Context, f wire.Frame) error {
 	q, err := wire.DecodeGet(f.Body)
 	if err != nil {
@@ -213,7 +214,7 @@ func (c *client) get(ctx context.Context, f wire.Frame) error {
 	return c.start(ctx, id, r, func(ctx context.Context) answer {
 		a, ok := conn.(transport.Archiver)
 		if !ok {
-			return failed(&transport.Error{Class: transport.ClassUnsupported, Msg: "Copying from there does not work through the pool daemon", Hint: "Go without it: --pool off."})
+			return failed(&transport.Error{Class: transport.ClassUnsupported, Msg: "Downloads over this transport do not work through the pool daemon", Hint: "Use --pool off to connect without the daemon."})
 		}
 		if err := a.Archive(ctx, q.Src, &sink{c.w, id, wire.Stdout, r.window, ctx.Done()}, q.Options); err != nil {
 			return failed(err)

@@ -26,21 +26,21 @@ const (
 	maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 )
 
-// A socket is where the daemon listens. If it made the file, it holds the
-// lock: whoever does may remove the file, and nobody else.
+// A socket is the unix socket on which the daemon listens. If the daemon made
+// the file, it holds the lock. Only the holder of the lock may remove the file.
 type socket struct {
 	listener net.Listener
 	path     string
-	lock     *os.File    // nil if the listener was handed to us
-	made     os.FileInfo // the socket's file, as we made it
+	lock     *os.File    // nil for an inherited listener
+	made     os.FileInfo // the socket's file, as bind made it
 	closing  sync.Once
 }
 
-// listen takes the lock and then the place of whatever socket is there: with
-// the lock in hand, it is a dead one.
+// listen takes the lock and replaces any socket at path. Because listen holds
+// the lock, that socket belongs to no running daemon.
 func listen(path string) (*socket, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("listen on %s: a path of %d bytes is too long for a socket, which allows %d", path, len(path), maxSocketPath)
+		return nil, fmt.Errorf("listen on %s: the path has %d bytes; a socket's path can have at most %d", path, len(path), maxSocketPath)
 	}
 	dir := filepath.Dir(path)
 	if err := privateDir(dir); err != nil {
@@ -58,8 +58,8 @@ func listen(path string) (*socket, error) {
 	return s, nil
 }
 
-// privateDir makes dir, but not what it is in, or sees that it is nobody's but
-// ours.
+// privateDir makes dir, but not its parents. If dir exists, it checks that dir
+// belongs to this user and that no other user has access to it.
 func privateDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the directory %s of the socket: %w", dir, bare(err))
@@ -70,19 +70,19 @@ func privateDir(dir string) error {
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("directory %s of the socket: it is a symbolic link, which somebody else could turn elsewhere", dir)
+		return fmt.Errorf("directory %s of the socket: it is a symbolic link, which another user could change", dir)
 	case !info.IsDir():
 		return fmt.Errorf("directory %s of the socket: not a directory", dir)
 	case peercred.Owner(info) != os.Geteuid():
 		return fmt.Errorf("directory %s of the socket: it belongs to another user", dir)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("directory %s of the socket: it is open to others (mode %04o): it has to be 0700", dir, info.Mode().Perm())
+		return fmt.Errorf("directory %s of the socket: other users have access to it (mode %04o): its mode must be 0700", dir, info.Mode().Perm())
 	}
 	return nil
 }
 
-// takeLock locks the file, which stays: were it removed, two daemons could
-// hold locks on two files of the same name.
+// takeLock locks the file. The file is never removed: otherwise two daemons
+// could hold locks on two files of the same name.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -96,22 +96,23 @@ func takeLock(path string) (*os.File, error) {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	// For people alone; a full disk is no reason not to run.
+	// The PID is only information for people, so a full disk must not prevent
+	// the start.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
 }
 
-// bind listens. Nobody can connect before the socket's own mode is set, for
-// its directory is closed.
+// bind listens. No other user can connect before the socket's mode is set,
+// because the directory is closed to other users.
 func (s *socket) bind() error {
 	switch info, err := os.Lstat(s.path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return errors.New("something is there that is not a socket")
+		return errors.New("the file exists and is not a socket")
 	default:
 		if err := os.Remove(s.path); err != nil {
 			return err
@@ -121,7 +122,7 @@ func (s *socket) bind() error {
 	if err != nil {
 		return err
 	}
-	l.SetUnlinkOnClose(false) // close does it, if the file is still ours
+	l.SetUnlinkOnClose(false) // close removes the file if it is still this daemon's
 	s.listener = l
 	if err = os.Chmod(s.path, 0o600); err == nil {
 		s.made, err = os.Lstat(s.path)
@@ -133,7 +134,7 @@ func (s *socket) bind() error {
 	return err
 }
 
-// close gives the place up. Only the first call does anything.
+// close releases the socket and the lock. Only the first call does anything.
 func (s *socket) close() (err error) {
 	s.closing.Do(func() {
 		if s.made != nil {
@@ -142,17 +143,18 @@ func (s *socket) close() (err error) {
 			}
 		}
 		if s.lock != nil {
-			_ = s.lock.Truncate(0) // the number is for people
+			_ = s.lock.Truncate(0) // the PID is only information for people
 			err = errors.Join(err, s.lock.Close())
 		}
-		// Last, for whoever has not been accepted yet sees that, and may start
-		// another daemon at once.
+		// The listener is closed last: a client that was not accepted notices
+		// it and may start another daemon at once.
 		err = errors.Join(err, s.listener.Close())
 	})
 	return err
 }
 
-// bare is the cause alone, where the operation and the path are said already.
+// bare returns the cause alone, for messages that already contain the operation
+// and the path.
 func bare(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

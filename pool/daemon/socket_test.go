@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// options are a server's that is not going to dial.
+// options returns the options of a server that does not dial.
 func options(t *testing.T, socket string) Options {
 	t.Helper()
 	p := pool.New(newHere(), pool.Options{})
@@ -29,7 +29,7 @@ func options(t *testing.T, socket string) Options {
 	}}
 }
 
-// runAndEnd runs a server whose context has ended, which closes it.
+// runAndEnd runs a server whose context has ended, which closes the server.
 func runAndEnd(t *testing.T, s *Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -39,7 +39,7 @@ func runAndEnd(t *testing.T, s *Server) {
 	}
 }
 
-func TestPlaceIsPrivate(t *testing.T) {
+func TestSocketDirectoryIsPrivate(t *testing.T) {
 	v := serve(t, nil)
 	dir := filepath.Dir(v.Addr())
 	for path, want := range map[string]fs.FileMode{
@@ -72,7 +72,7 @@ func TestOneDaemonAtATime(t *testing.T) {
 	if _, err := New(options(t, v.Addr())); !errors.Is(err, ErrRunning) {
 		t.Fatalf("a second daemon: %v", err)
 	}
-	v.connect(t).control("ping") // the loser has not taken the socket away
+	v.connect(t).control("ping") // the loser has not removed the socket
 	v.end()
 	v.wait(t)
 	s, err := New(options(t, v.Addr()))
@@ -82,7 +82,8 @@ func TestOneDaemonAtATime(t *testing.T) {
 	runAndEnd(t, s)
 }
 
-// TestManyStarters: of any number that start at once, one serves.
+// TestManyStarters checks that exactly one of several daemons that start at
+// once serves.
 func TestManyStarters(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "d", "s")
 	const n = 20
@@ -111,7 +112,7 @@ func TestManyStarters(t *testing.T) {
 	}
 }
 
-// deadSocket leaves a socket behind as a killed daemon does.
+// deadSocket leaves a socket file as a killed daemon does.
 func deadSocket(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -132,7 +133,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	v.connect(t).control("ping")
 }
 
-func TestPlacesThatWillNotDo(t *testing.T) {
+func TestUnusableSocketPaths(t *testing.T) {
 	base := t.TempDir()
 	dir := func(name string, mode fs.FileMode) string {
 		path := filepath.Join(base, name)
@@ -166,12 +167,12 @@ func TestPlacesThatWillNotDo(t *testing.T) {
 
 	for _, c := range []struct{ name, socket, want string }{
 		{"symbolic link", filepath.Join(base, "link", "s"), "it is a symbolic link"},
-		{"open to the group", filepath.Join(open, "s"), "open to others (mode 0750)"},
+		{"open to the group", filepath.Join(open, "s"), "other users have access to it (mode 0750)"},
 		{"another user's", filepath.Join(theirs, "s"), "it belongs to another user"},
 		{"no directory", filepath.Join(file, "s"), "not a directory"},
 		{"something else there", filepath.Join(taken, "s"), "not a socket"},
 		{"disk full", filepath.Join(full, "s"), "no space left on device"},
-		{"path too long", filepath.Join(base, strings.Repeat("x", 120)), "too long for a socket, which allows 107"},
+		{"path too long", filepath.Join(base, strings.Repeat("x", 120)), "at most 107"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := New(options(t, c.socket))
@@ -185,8 +186,8 @@ func TestPlacesThatWillNotDo(t *testing.T) {
 	}
 }
 
-// TestForeignSocketStays: a daemon whose directory was replaced leaves alone
-// what another has put there.
+// TestForeignSocketStays checks that a daemon whose directory was replaced does
+// not remove the files there.
 func TestForeignSocketStays(t *testing.T) {
 	v := serve(t, nil)
 	if err := os.RemoveAll(filepath.Dir(v.Addr())); err != nil {
@@ -198,7 +199,7 @@ func TestForeignSocketStays(t *testing.T) {
 	second.connect(t).control("ping")
 }
 
-// listenForTest is what listens for a daemon.
+// listenForTest returns a listener for a daemon.
 func listenForTest(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
@@ -209,7 +210,7 @@ func listenForTest(t *testing.T) net.Listener {
 	return l
 }
 
-func TestHandedOverSocket(t *testing.T) {
+func TestInheritedSocket(t *testing.T) {
 	l := listenForTest(t)
 	path := l.Addr().String()
 	v := serve(t, func(o *Options) { o.Socket, o.Listener = "", l })
@@ -228,9 +229,9 @@ func TestHandedOverSocket(t *testing.T) {
 	}
 }
 
-// TestStrangersAreTurnedAway connects as another user, who has found the
-// socket and its directory open.
-func TestStrangersAreTurnedAway(t *testing.T) {
+// TestOtherUsersAreRefused connects as another user, who has access to the
+// socket and its directory.
+func TestOtherUsersAreRefused(t *testing.T) {
 	v := serve(t, nil)
 	if err := os.Chmod(filepath.Dir(v.Addr()), 0o711); err != nil {
 		t.Fatal(err)
@@ -249,19 +250,19 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 	got := make(chan result)
 	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		runtime.LockOSThread() // permanently: the thread ends with the goroutine
 		n, err := talkAs(65534, v.Addr())
 		got <- result{n, err}
 	}()
 	if r := <-got; r.err != nil || r.n != 0 {
 		t.Errorf("a stranger read %d bytes, %v", r.n, r.err)
 	}
-	eventually(t, "a line in the log", func() bool { return strings.Contains(v.log.String(), "turned a stranger away") })
+	eventually(t, "a line in the log", func() bool { return strings.Contains(v.log.String(), "refused a process of another user") })
 	v.connect(t).control("ping")
 }
 
-// talkAs greets as another user and returns how much comes back. It changes
-// the user of the calling thread.
+// talkAs greets as another user and returns the number of bytes of the answer.
+// It changes the user of the calling thread.
 func talkAs(uid int, path string) (int, error) {
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
 		return 0, errno

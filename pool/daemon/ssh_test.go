@@ -26,7 +26,7 @@ import (
 	"bolt/transport/ssh"
 )
 
-// serveSSH starts a daemon that really connects.
+// serveSSH starts a daemon that makes real connections.
 func serveSSH(t testing.TB) *served {
 	t.Helper()
 	dialer, err := ssh.NewDialer(ssh.Options{Keep: true, Caller: ssh.Caller{Home: t.TempDir()}})
@@ -49,7 +49,7 @@ func serveSSH(t testing.TB) *served {
 	})
 }
 
-// dest is a real server's.
+// dest returns the destination of a real server.
 func dest(s *sshtest.Server) transport.Dest {
 	return transport.Dest{Protocol: "ssh", Host: s.Host, Port: s.Port, User: "root", PrivateKey: s.KeyFile, HostKeyCheck: transport.CheckNone, ConnectTimeout: 10 * time.Second}
 }
@@ -73,7 +73,7 @@ func TestRealServer(t *testing.T) {
 		if out, _, st, err := p.finish(p.start(lease, "echo $((6*7)); exit 3")); out != "42\n" || st.Code != 3 || err != nil {
 			t.Errorf("got %q, %v, %v", out, st, err)
 		}
-		// Ten megabytes, which come in pieces and wait for credit.
+		// Ten megabytes arrive in pieces and wait for credit.
 		if out, _, _, err := p.finish(p.start(lease, "head -c 10000000 /dev/zero")); len(out) != 10_000_000 || err != nil {
 			t.Errorf("got %d bytes, %v", len(out), err)
 		}
@@ -123,7 +123,8 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-// TestKilledClient: its remote processes end, and nobody else's.
+// TestKilledClient checks that the client's remote processes end, and no
+// others.
 func TestKilledClient(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -149,7 +150,8 @@ func TestKilledClient(t *testing.T) {
 	}
 }
 
-// TestPassphrase: asked for once, by the client, and no other client's.
+// TestPassphrase checks that only the client that needs it is asked for a
+// passphrase, once.
 func TestPassphrase(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -185,7 +187,7 @@ func TestPassphrase(t *testing.T) {
 	}
 }
 
-// fleetDest is one of an in-process fleet's.
+// fleetDest returns the destination of a server of an in-process fleet.
 func fleetDest(t testing.TB, f *sshtest.Fleet, i int) transport.Dest {
 	t.Helper()
 	host, port, err := net.SplitHostPort(f.Addrs[i])
@@ -199,7 +201,7 @@ func fleetDest(t testing.TB, f *sshtest.Fleet, i int) transport.Dest {
 	return transport.Dest{Protocol: "ssh", Host: host, Port: n, User: "u", PrivateKey: f.KeyFile, HostKeyCheck: transport.CheckNone, ConnectTimeout: 30 * time.Second}
 }
 
-// heap is what is in use after a collection.
+// heap returns the memory in use after a collection.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -207,8 +209,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestSlowReader: a client that is stopped while fifty machines print
-// without end costs a bounded amount of memory, and nobody else any time.
+// TestSlowReader checks that a client that is stopped while fifty machines
+// print without end costs a bounded amount of memory, and does not delay other
+// clients.
 func TestSlowReader(t *testing.T) {
 	const machines = 50
 	fleet := sshtest.NewFleet(t, machines, func(ctx context.Context, c sshtest.Call) int {
@@ -216,7 +219,7 @@ func TestSlowReader(t *testing.T) {
 			fmt.Fprintln(c.Stdout, "short")
 			return 0
 		}
-		go func() { // ends with the channel
+		go func() { // it ends with the channel
 			_, _ = io.Copy(io.Discard, c.Stdin)
 		}()
 		for data := make([]byte, 32<<10); ctx.Err() == nil; {
@@ -264,9 +267,8 @@ func TestSlowReader(t *testing.T) {
 		last = now
 		return grown < 256<<10
 	})
-	// A channel of golang.org/x/crypto/ssh takes up to 64 packets of 32 KiB
-	// (40 as they lie in memory) before its window closes; that is not ours
-	// to change.
+	// A channel of golang.org/x/crypto/ssh takes up to 64 packets of 32 KiB (40
+	// KiB in memory) before its window closes. This program cannot change that.
 	const channelWindow = 64 * 40 << 10
 	each := (last - before) / machines
 	t.Logf("%d KiB for each command of the stopped client", each>>10)
@@ -301,7 +303,7 @@ func (stillConn) Run(ctx context.Context, _ *transport.Cmd) (transport.Status, e
 	return transport.Status{}, &transport.Error{Class: transport.ClassCancelled}
 }
 
-// TestThousandsOfRequests are in flight at a time: what each costs.
+// TestThousandsOfRequests measures the cost of thousands of requests in flight.
 func TestThousandsOfRequests(t *testing.T) {
 	const n = 4000
 	v := serve(t, func(o *Options) {

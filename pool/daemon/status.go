@@ -8,8 +8,7 @@ import (
 	"bolt/pool/wire"
 )
 
-// status is what the daemon tells of itself. The client that asks is not
-// counted.
+// status returns the daemon's status. It does not count the client that asks.
 func (s *Server) status() *wire.Status {
 	p, totals := s.life.pulse(), s.o.Pool.Totals()
 	st := &wire.Status{

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// maxOffers and maxHeld bound what one client may offer at a time, and have
-	// us hold: large contents have a descriptor each. The client's own limits
-	// are lower.
+	// maxOffers and maxHeld bound how many contents one client may offer at a
+	// time, and how many the daemon keeps for it: each large content needs a
+	// descriptor. The client's own limits are lower.
 	maxOffers = 2 * wire.MaxOffers
 	maxHeld   = 2 * wire.MaxHeld
-	// anySize is the size of a content that the request does not know.
+	// anySize is the size of a content if the request does not contain it.
 	anySize = -1
 )
 
-// A holding is a content that a client has offered, or why it is not there.
+// A holding is a content that a client has offered, or the reason why it could
+// not be stored.
 type holding struct {
 	content *content
 	failure *transport.Error
@@ -48,14 +49,14 @@ func (h holding) tree(source string) (transport.Tree, error) {
 	return h.content.asTree(source)
 }
 
-// An offer is one whose bytes are still to come.
+// An offer is a content whose bytes are still being received.
 type offer struct {
 	*content
 	came  int64
-	known bool // it is here already, and the bytes are thrown away
+	known bool // the store has it already; the bytes are discarded
 	keeps *store
 	sum   hash.Hash
-	err   error // of the disk; the rest is thrown away
+	err   error // of the disk; later bytes are discarded
 }
 
 // offer answers an Offer.
@@ -78,11 +79,11 @@ func (c *client) offer(f wire.Frame) error {
 	there := c.held[q.Content].content
 	if there == nil {
 		if there = c.s.contents.use(q.Content); there != nil {
-			c.held[q.Content] = holding{content: there} // it may have failed before
+			c.held[q.Content] = holding{content: there} // an earlier offer may have failed
 		}
 	}
 	if o.known = there != nil; o.known && there.size != q.Size {
-		return errors.New("another size than the content of this digest has")
+		return errors.New("the size differs from that of the stored content with this digest")
 	}
 	switch {
 	case q.Pushed:
@@ -100,10 +101,10 @@ func (c *client) offer(f wire.Frame) error {
 	return nil
 }
 
-// errNoOffer is a piece of nothing.
+// errNoOffer is the error if a piece belongs to no offer.
 var errNoOffer = errors.New("no content was offered")
 
-// piece takes a part of a content.
+// piece adds a piece to a content.
 func (c *client) piece(f wire.Frame) error {
 	o := c.offers[f.ID]
 	switch {
@@ -113,20 +114,21 @@ func (c *client) piece(f wire.Frame) error {
 		return fmt.Errorf("a piece of %d bytes", len(f.Body))
 	}
 	if o.came += int64(len(f.Body)); o.came > o.size {
-		return errors.New("more bytes than were announced")
+		return errors.New("more bytes than the offer announced")
 	}
 	o.write(f.Body)
 	return nil
 }
 
-// endOffer takes the end of a content, which is kept if it is what it should be.
+// endOffer handles the end of a content. It keeps the content if its size and
+// digest are right.
 func (c *client) endOffer(f wire.Frame) error {
 	o := c.offers[f.ID]
 	switch {
 	case o == nil:
 		return errNoOffer
 	case len(f.Body) > 0:
-		return errors.New("a body where none belongs")
+		return errors.New("a body in a frame that has none")
 	}
 	delete(c.offers, f.ID)
 	if o.known {
@@ -141,14 +143,14 @@ func (c *client) endOffer(f wire.Frame) error {
 		return c.w.Send(wire.Failed, f.ID, wire.EncodeError(failure))
 	}
 	if c.held[o.digest].content != nil {
-		c.s.contents.drop(got) // it was offered twice at a time
+		c.s.contents.drop(got) // it was offered twice at the same time
 	} else {
 		c.held[o.digest] = holding{content: got}
 	}
 	return c.w.Send(wire.Finished, f.ID, nil)
 }
 
-// uses gives a request a content that the client has offered.
+// uses adds a content that the client has offered to a request.
 func (c *client) uses(r *request, d wire.Digest, size int64) error {
 	h, ok := c.held[d]
 	switch {
@@ -158,13 +160,13 @@ func (c *client) uses(r *request, d wire.Digest, size int64) error {
 		return fmt.Errorf("content %v has %d bytes, not %d", d, h.content.size, size)
 	}
 	if h.content != nil {
-		h.content = c.s.contents.use(d) // for itself: the client may forget it
+		h.content = c.s.contents.use(d) // a use of its own: the client may send Forget
 	}
 	r.contents = append(r.contents, h)
 	return nil
 }
 
-// letGo gives back what a request used.
+// letGo gives back the contents of a request.
 func (c *client) letGo(r *request) {
 	for _, h := range r.contents {
 		h.release(c.s.contents)
@@ -183,7 +185,7 @@ func (c *client) forget(f wire.Frame) error {
 	return nil
 }
 
-// begin makes room for the bytes.
+// begin prepares the storage for the bytes.
 func (o *offer) begin() {
 	o.sum = sha256.New()
 	if o.keeps.reserve(o.size) {
@@ -192,11 +194,11 @@ func (o *offer) begin() {
 	}
 	o.onDisk = true
 	if o.file, o.err = os.CreateTemp(o.keeps.dir, "bolt-content-"); o.err == nil {
-		o.err = os.Remove(o.file.Name()) // what nobody can name, nobody leaves behind
+		o.err = os.Remove(o.file.Name()) // a file without a name cannot be left behind
 	}
 }
 
-// write keeps p, unless something has failed before.
+// write stores p, unless an error has occurred.
 func (o *offer) write(p []byte) {
 	switch {
 	case o.known || o.err != nil:
@@ -211,17 +213,17 @@ func (o *offer) write(p []byte) {
 	o.sum.Write(p)
 }
 
-// end returns the content, or why there is none.
+// end returns the content, or the reason why it is unusable.
 func (o *offer) end() (*content, *transport.Error) {
 	var failure *transport.Error
 	switch {
 	case o.err != nil:
 		failure = spoolError("store", o.size, bare(o.err))
 	case o.came != o.size:
-		failure = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("A content of %d bytes reached the pool daemon with %d", o.size, o.came)}
+		failure = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("The pool daemon received %[2]d of the %[1]d bytes of a content", o.size, o.came)}
 	case wire.Digest(o.sum.Sum(nil)) != o.digest:
-		failure = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("A content of %d bytes reached the pool daemon with other bytes than announced", o.size),
-			Hint: "The file was probably changed meanwhile. Try again."}
+		failure = &transport.Error{Class: transport.ClassProtocol, Msg: fmt.Sprintf("The pool daemon received a content of %d bytes whose digest differs from the announced one", o.size),
+			Hint: "The file has probably changed meanwhile. Try again."}
 	default:
 		return o.keeps.add(o.content), nil
 	}
@@ -229,7 +231,7 @@ func (o *offer) end() (*content, *transport.Error) {
 	return nil, failure
 }
 
-// abandon throws away what came.
+// abandon discards the received bytes.
 func (o *offer) abandon() {
 	if !o.known {
 		o.keeps.abandon(o.content)

@@ -10,7 +10,7 @@ import (
 	"bolt/transport"
 )
 
-// benchFake is a daemon that does nothing as fast as it can.
+// benchFake starts a daemon that does nothing, as fast as it can.
 func benchFake(b *testing.B) *Client {
 	status := wire.EncodeStatus(transport.Status{})
 	d := newFake(b, func(p *peer, f wire.Frame) bool {
@@ -45,8 +45,8 @@ func dialRunClose(ctx context.Context, c *Client, cmd *transport.Cmd) error {
 	return conn.Close()
 }
 
-// BenchmarkDialRunClose is what one warm target costs, both ends of the socket
-// and the fake daemon included.
+// BenchmarkDialRunClose measures the cost of one warm target, including both
+// ends of the socket and the fake daemon.
 func BenchmarkDialRunClose(b *testing.B) {
 	for _, workers := range []int{1, 100} {
 		b.Run(fmt.Sprint("workers=", workers), func(b *testing.B) {
@@ -72,8 +72,7 @@ func BenchmarkDialRunClose(b *testing.B) {
 	}
 }
 
-// BenchmarkStaged adds a script of 20 KB, which the daemon is told to have
-// once.
+// BenchmarkStaged adds a script of 20 KB, which is sent to the daemon once.
 func BenchmarkStaged(b *testing.B) {
 	c := benchFake(b)
 	cmd := transport.Cmd{Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o755, Data: make([]byte, 20<<10)}}}

@@ -6,17 +6,19 @@ import (
 	"bolt/pool/wire"
 )
 
-// streamPiece is the size of a piece from which on there are probably more to
-// come: half of what a machine sends at a time.
+// streamPiece is the size from which a piece is assumed to belong to a stream,
+// so that more pieces probably follow. It is half of the size that a machine
+// sends at a time.
 const streamPiece = 16 << 10
 
-// buffers are those of pieces of streams, to be used again: a download would
+// buffers reuses the buffers of stream pieces. Without it, a download would
 // allocate its own size. The zero value is ready to use.
 type buffers struct{ pool sync.Pool }
 
-// get returns an empty slice with room for n bytes: for a whole piece, if n is
-// that of a stream, for the next ones are joined to it. So a request's queue
-// takes no more than four times its window, however its pieces come.
+// get returns an empty slice with room for n bytes. If n is the size of a
+// stream's piece, the slice has room for a whole piece, because the next pieces
+// are joined to it. So a request's queue takes at most four times its window,
+// whatever the size of its pieces.
 func (b *buffers) get(n int) []byte {
 	if n < streamPiece {
 		return nil
@@ -27,7 +29,7 @@ func (b *buffers) get(n int) []byte {
 	return make([]byte, 0, wire.MaxPiece)
 }
 
-// put takes a piece back that was delivered.
+// put takes back a piece that was delivered.
 func (b *buffers) put(data []byte) {
 	if cap(data) == wire.MaxPiece {
 		b.pool.Put((*[wire.MaxPiece]byte)(data[:wire.MaxPiece]))

@@ -1,19 +1,19 @@
-// Package client is a transport.Dialer that has the pool daemon dial: what
-// comes back is a Conn whose commands and copies the daemon runs on a
-// connection that it keeps.
+// Package client is a transport.Dialer that dials through the pool daemon. The
+// daemon runs the commands and copies of a Conn on a connection that it keeps
+// open.
 //
-// A Client speaks package pool/wire over one unix socket, opens it when it is
-// first needed, starts a daemon if there is none, and opens it again when the
-// daemon has ended: what had not begun is begun on the new daemon, and what had
-// is reported lost. Contents (staged files, standard input, trees) cross the
-// socket once.
+// A Client speaks package pool/wire over one unix socket. It opens the socket
+// when it is first needed and starts a daemon if there is none. If the daemon
+// has ended, the Client opens the socket again. Work that had not begun begins
+// on the new daemon; work that had begun is reported lost. Contents (staged
+// files, standard input, trees) cross the socket once.
 //
 // A Client owns its socket and, while that is open, two goroutines. Close ends
-// them. It trusts the daemon no more than any other peer: whoever else listens
-// at the socket's place is refused, and a daemon that breaks the protocol is
-// left.
+// them. The Client trusts the daemon no more than any other peer. It refuses a
+// process of another user that listens at the socket's path, and disconnects
+// from a daemon that breaks the protocol.
 //
-// docs/pool-protocol.md says who may send what.
+// docs/pool-protocol.md specifies which side may send which message.
 package client
 
 import (
@@ -30,21 +30,24 @@ import (
 
 // Options are the settings of a Client. Socket is required.
 type Options struct {
-	Socket string // path; its directory must be ours alone
-	// Build and Made tell this program from others, as wire.Greeting has them.
+	Socket string // path; only this user may have access to its directory
+	// Build and Made identify this program's build, as in wire.Greeting.
 	Build string
 	Made  int64
-	// Caller is whose dials these are.
+	// Caller is the invocation that dials.
 	Caller wire.Caller
-	// Start starts a daemon and returns when it listens, or why it does not.
-	// One call at a time. nil: none is started.
+	// Start starts a daemon and returns when it listens, or the reason why it
+	// does not. It is called once at a time. If it is nil, the Client starts no
+	// daemon.
 	Start func(ctx context.Context) error
-	// Passphrase asks for the passphrase of a key file, once for all dials, and
-	// again (maxAsks in all) if the answer was wrong. Several files may be asked
-	// for at a time. nil: nobody to ask.
+	// Passphrase asks for the passphrase of a key file, once for all dials. If
+	// the answer was wrong, it is called again (maxAsks calls in all). It may
+	// be called for several files at a time. If it is nil, passphrases cannot
+	// be asked for.
 	Passphrase func(ctx context.Context, path string) (transport.Secret, error)
-	// Warn is told of what the daemon's dialer finds odd, one call at a time,
-	// perhaps after the dial has returned, never after Close. nil discards.
+	// Warn receives the warnings of the daemon's dialer, one call at a time. It
+	// may be called after the dial has returned, but never after Close. If it
+	// is nil, warnings are discarded.
 	Warn func(id, text string)
 
 	Logger *slog.Logger // nil discards
@@ -61,7 +64,7 @@ type Client struct {
 
 	mu       sync.Mutex
 	current  *session   // nil before the first
-	sessions []*session // all that were ever open
+	sessions []*session // all that were ever opened
 	closed   bool
 	failure  error // of the last attempt to connect, until retryAt
 	retryAt  time.Time
@@ -76,26 +79,26 @@ func New(o Options) *Client {
 	return &Client{o: o, log: log}
 }
 
-// An Unavailable is the error when there is no daemon to be had.
+// An Unavailable is the error if the daemon cannot be used.
 type Unavailable struct {
 	Reason string
-	Hint   string // what to do; "" if there is nothing to say
-	Absent bool   // none is running, and nothing was done to start one
+	Hint   string // what to do; "" without advice
+	Absent bool   // no daemon is running, and none was started
 	Err    error  // the cause, or nil
 }
 
 func (u *Unavailable) Error() string { return "pool daemon: " + u.Reason }
 func (u *Unavailable) Unwrap() error { return u.Err }
 
-// errClosed is the cause of our own end.
+// errClosed is the cause if the Client itself was closed.
 var errClosed = errors.New("the client was closed")
 
-// failureHolds is how long a failed attempt to connect speaks for the dials
-// that follow: a fan-out must not start a daemon for each of its targets.
+// failureHolds is how long a failed attempt to connect is the result of later
+// dials, too. Otherwise a fan-out would start a daemon for each of its targets.
 const failureHolds = 5 * time.Second
 
-// Connect connects to the daemon, and starts one if need be. The error is an
-// *Unavailable, or the cause of ctx's end. Dial does it by itself.
+// Connect connects to the daemon, and starts one if none runs. The error is an
+// *Unavailable, or the cause of ctx's end. Dial connects by itself.
 func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	c.failure = nil
@@ -142,8 +145,8 @@ func (c *Client) adopt(s *session) bool {
 	return true
 }
 
-// live returns the session if it is open, or why there is no sense in opening
-// one, or neither.
+// live returns the session if it is open, an error if opening one is pointless,
+// or neither.
 func (c *Client) live() (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +161,7 @@ func (c *Client) live() (*session, error) {
 	return nil, nil
 }
 
-// Peer is the greeting of the daemon that was connected to last.
+// Peer returns the greeting of the last daemon that the Client connected to.
 func (c *Client) Peer() wire.Greeting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,9 +171,9 @@ func (c *Client) Peer() wire.Greeting {
 	return c.current.peer
 }
 
-// Control has the daemon do something: "status", "metrics", "drain", "stop",
-// "ping". It returns what the daemon says to it. After "stop" the daemon has
-// ended, if that took no longer than leaveTime.
+// Control sends the daemon a command: "status", "metrics", "drain", "stop" or
+// "ping". It returns the daemon's reply. After "stop" the daemon has ended, if
+// that took no longer than leaveTime.
 func (c *Client) Control(ctx context.Context, command string) ([]byte, error) {
 	s, err := c.session(ctx)
 	if err != nil {
@@ -210,9 +213,9 @@ func (c *Client) Control(ctx context.Context, command string) ([]byte, error) {
 	}
 }
 
-// Close gives all leases up and closes the socket. What still runs is ended by
-// the daemon, and reported lost here. It returns when the Client's goroutines
-// have ended.
+// Close gives up all leases and closes the socket. The daemon ends the work
+// that is still running, and the Client reports it lost. Close returns when the
+// Client's goroutines have ended.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true

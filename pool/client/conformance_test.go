@@ -21,7 +21,7 @@ import (
 	"bolt/transport/transporttest"
 )
 
-// A house is a home directory that trusts a server, with a socket's place.
+// A house is a home directory that trusts a server, with a path for a socket.
 type house struct {
 	home, socket string
 	server       *sshtest.Server
@@ -97,9 +97,9 @@ func (h *house) client(t *testing.T, change func(*client.Options)) *client.Clien
 	return c
 }
 
-// TestConformance: client, socket, daemon, pool and SSH together are a Dialer
-// like any other. Each case has a client of its own, as each invocation has;
-// the connections behind them are shared.
+// TestConformance checks that client, socket, daemon, pool and SSH together
+// behave as a Dialer. Each case has its own client, as each invocation does.
+// The connections are shared.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})
@@ -135,7 +135,8 @@ func run(t *testing.T, d transport.Dialer, to transport.Dest, line string) (stri
 	return out.String(), err
 }
 
-// TestEncryptedKey: the daemon has nobody to ask, and the client has.
+// TestEncryptedKey checks that the client is asked for a passphrase, because
+// the daemon cannot ask.
 func TestEncryptedKey(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	h := newHouse(t, s)
@@ -175,8 +176,8 @@ func TestEncryptedKey(t *testing.T) {
 	}
 }
 
-// TestDaemonEnds: what runs when the daemon is stopped ends on the machine, and
-// the next command starts another daemon.
+// TestDaemonEnds checks that running commands end on the machine when the
+// daemon is stopped, and that the next command starts another daemon.
 func TestDaemonEnds(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	h := newHouse(t, s)

@@ -14,8 +14,8 @@ import (
 )
 
 // answerSlack is how long after Grace the daemon may take to answer a cancelled
-// request: it waits a second or two for the machine itself. One that is known
-// to be silent is not waited for.
+// request: the daemon itself waits a second or two for the machine. The Client
+// does not wait for a daemon that is known to be silent.
 const answerSlack = 5 * time.Second
 
 // A Conn is a lease of one of the daemon's connections. Lock order: sending, mu.
@@ -24,8 +24,8 @@ type Conn struct {
 	to     transport.Dest
 
 	// sending is held for reading to send a request that names the lease, and
-	// for writing to end all such sending: a request by a lease that was given
-	// up is a protocol error, and would end the session.
+	// for writing to give up the lease. A request for a lease that was given up
+	// is a protocol error and would end the session.
 	sending sync.RWMutex
 
 	mu     sync.Mutex
@@ -34,8 +34,8 @@ type Conn struct {
 	closed bool
 }
 
-// lease returns the lease on a session that is open, a new one if the daemon
-// has ended since.
+// lease returns the lease on an open session. If the daemon has ended
+// meanwhile, it makes a new lease.
 func (c *Conn) lease(ctx context.Context) (*session, uint32, error) {
 	c.mu.Lock()
 	s, id, closed := c.s, c.id, c.closed
@@ -56,7 +56,7 @@ func (c *Conn) lease(ctx context.Context) (*session, uint32, error) {
 		c.mu.Unlock()
 		s.tell(wire.Release, id, nil)
 		return nil, 0, c.closedError()
-	case c.s.alive(): // somebody was faster
+	case c.s.alive(): // another goroutine was faster
 		other, otherID := c.s, c.id
 		c.mu.Unlock()
 		s.tell(wire.Release, id, nil)
@@ -69,10 +69,10 @@ func (c *Conn) lease(ctx context.Context) (*session, uint32, error) {
 
 func (c *Conn) closedError() *transport.Error {
 	return &transport.Error{Class: transport.ClassConnect, Code: "CONNECT_ERROR", Err: errClosed,
-		Msg: fmt.Sprintf("Connection to %s has ended: closed by us", c.to.Host)}
+		Msg: fmt.Sprintf("Connection to %s has ended: it was closed on this side", c.to.Host)}
 }
 
-// Close gives the lease up; the daemon ends what still runs by it.
+// Close gives up the lease. The daemon ends the work that still runs on it.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	s, id, was := c.s, c.id, c.closed
@@ -86,7 +86,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// open sends what opens a request, unless the lease was given up.
+// open sends the first frame of a request, unless the lease was given up.
 func (c *Conn) open(s *session, opens wire.Type, body []byte, input bool) (*request, error) {
 	c.sending.RLock()
 	defer c.sending.RUnlock()
@@ -114,7 +114,7 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 	if cmd.Input != nil && len(cmd.Stdin) > 0 {
 		return transport.Status{}, &transport.Error{Class: transport.ClassUnsupported, Msg: "a command cannot have both data and a stream for its standard input"}
 	}
-	// The zero value of what does not travel.
+	// The fields that are not sent have their zero values.
 	req := wire.RunRequest{Cmd: *cmd, HasStdin: len(cmd.Stdin) > 0, HasInput: cmd.Input != nil}
 	req.Cmd.Files, req.Cmd.Stdin, req.Cmd.Input, req.Cmd.Stdout, req.Cmd.Stderr = nil, nil, nil, nil, nil
 	c.client.sums.hold(cmd)
@@ -129,7 +129,7 @@ func (c *Conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 }
 
 // Put copies a tree as transport.Conn's Put does. It reads the tree even if the
-// daemon has it already, to know that it is the same.
+// daemon already has it, to check that the tree is the same.
 func (c *Conn) Put(ctx context.Context, src transport.Tree, dst string, o transport.FileOptions) error {
 	w := work{what: "upload", host: cmp.Or(o.Label, c.to.Host), opens: wire.Put, grace: transport.DefaultGrace}
 	t := c.client.trees.hold(src)
@@ -155,7 +155,7 @@ func (c *Conn) Get(ctx context.Context, src, dst string, o transport.FileOptions
 	})
 }
 
-// Archive hands over the tar stream of a Get.
+// Archive writes the tar stream of a Get.
 func (c *Conn) Archive(ctx context.Context, src string, to io.Writer, o transport.FileOptions) error {
 	w := work{what: "download", host: cmp.Or(o.Label, c.to.Host), opens: wire.Get, grace: transport.DefaultGrace, stdout: to}
 	req := wire.GetRequest{Src: src, Options: o}
@@ -175,9 +175,9 @@ type work struct {
 	input          io.Reader // of a command; nil for none
 }
 
-// do does work by the lease. prepare sends what the request needs, and returns
-// the request's body. As long as the request itself was not sent, a session's
-// end is no failure: then all is done again on the next.
+// do runs work on the lease. prepare sends what the request needs and returns
+// the request's body. Until the request itself was sent, the end of a session
+// is not a failure: do starts again on the next session.
 func (c *Conn) do(ctx context.Context, w *work, prepare func(*session, uint32, *uses) ([]byte, error)) (transport.Status, error) {
 	for ended := 1; ; ended++ {
 		if ctx.Err() != nil {
@@ -212,12 +212,12 @@ func (c *Conn) do(ctx context.Context, w *work, prepare func(*session, uint32, *
 
 func tooLarge(what, host string) *transport.Error {
 	return &transport.Error{Class: transport.ClassUnsupported,
-		Msg: fmt.Sprintf("The %s for %s takes more than the %d bytes that the pool daemon is told at a time", what, host, wire.MaxFrame)}
+		Msg: fmt.Sprintf("The %s for %s takes more than the %d bytes that the pool daemon accepts at a time", what, host, wire.MaxFrame)}
 }
 
-// follow delivers a request's output until it is answered, or must be given up.
+// follow delivers a request's output until it is answered or given up.
 func (w *work) follow(ctx context.Context, s *session, r *request) (transport.Status, error) {
-	// A sink that blocks must not hold the cancel up.
+	// A sink that blocks must not delay the cancel.
 	unhook := context.AfterFunc(ctx, func() {
 		if s.enter() {
 			defer s.wg.Done()
@@ -227,11 +227,11 @@ func (w *work) follow(ctx context.Context, s *session, r *request) (transport.St
 	defer unhook()
 	inputErr := w.feed(s, r)
 	var (
-		sinkErr error // or that of the input
+		sinkErr error // or the input's error
 		broken  = w.sinkError
 		taken   int
 		limit   <-chan time.Time
-		waited  = w.grace // by whoever gives up, in the end
+		waited  = w.grace // by the caller that gives up, in the end
 		done    = ctx.Done()
 	)
 	for {
@@ -308,7 +308,7 @@ func (w *work) sinkError(err error) *transport.Error {
 		Msg: fmt.Sprintf("%s on %s was ended because its output could not be stored: %v", w.what, w.host, err)}
 }
 
-// result is what an answer means to the caller.
+// result converts an answer to the results of a Run, Put or Get.
 func (w *work) result(ctx context.Context, a *answer) (transport.Status, error) {
 	switch {
 	case a.lost != nil:

@@ -20,26 +20,26 @@ const (
 	// greetTime bounds the wait for the daemon's greeting: it answers at once
 	// unless it is stopped.
 	greetTime = 3 * time.Second
-	// leaveTime is how long a daemon that leaves may take to be gone.
+	// leaveTime is how long a leaving daemon may take to end.
 	leaveTime = 5 * time.Second
-	// maxStarts is how often a daemon is started that does not come up. Once
-	// is not enough: another invocation may have been faster.
+	// maxStarts is how often the Client starts a daemon that does not come up.
+	// Once is not enough: another invocation may have been faster.
 	maxStarts = 2
-	// maxAttempts bounds the attempts while an old daemon leaves; their pauses
-	// add up to leaveTime and more.
+	// maxAttempts bounds the attempts while an old daemon ends; their pauses
+	// add up to more than leaveTime.
 	maxAttempts = 8
-	// firstPause is between the first two attempts; each later one is twice as
-	// long.
+	// firstPause is the pause between the first two attempts. Each later pause
+	// is twice as long.
 	firstPause = 50 * time.Millisecond
 )
 
-// Reasons to try again.
+// These are the reasons to try again.
 var (
 	errAbsent  = errors.New("none is running")
-	errLeaving = errors.New("the one that was running is leaving")
+	errLeaving = errors.New("the running daemon is ending")
 )
 
-// killHint says how to be rid of a daemon with which we cannot talk.
+// killHint returns how to end a daemon that this program cannot talk to.
 func killHint(pid int) string {
 	return fmt.Sprintf("\"kill %d\" ends it; the next command starts another.", pid)
 }
@@ -48,7 +48,7 @@ func killHint(pid int) string {
 func (c *Client) connect(ctx context.Context) (*session, error) {
 	var startErr error
 	starts, most := 0, maxStarts
-	left := false // one was there that left
+	left := false // a daemon was there and is ending
 	pause := firstPause
 	for range maxAttempts {
 		s, err := c.open(ctx)
@@ -56,8 +56,8 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		case err == nil || ctx.Err() != nil:
 			return s, err
 		case errors.Is(err, errLeaving) && !left:
-			// Until it has let go of its lock. Whoever handed it its socket
-			// (socket activation) starts the next one.
+			// Wait until it has released its lock. With socket activation, the
+			// service manager that owns the socket starts the next daemon.
 			left, most = true, maxAttempts
 			continue
 		case !errors.Is(err, errAbsent) && !errors.Is(err, errLeaving):
@@ -87,8 +87,8 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	return nil, &Unavailable{Reason: startErr.Error(), Err: startErr}
 }
 
-// open connects to the daemon that listens. The error is errAbsent, errLeaving,
-// an *Unavailable, or ctx's.
+// open connects to the listening daemon. The error is errAbsent, errLeaving, an
+// *Unavailable, or ctx's.
 func (c *Client) open(ctx context.Context) (*session, error) {
 	if err := checkPlace(c.o.Socket); err != nil {
 		return nil, err
@@ -112,10 +112,10 @@ func (c *Client) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// checkPlace refuses a socket that somebody else could have put there.
+// checkPlace refuses a socket that another user could have put there.
 func checkPlace(socket string) error {
 	refuse := func(format string, args ...any) error {
-		return &Unavailable{Reason: fmt.Sprintf(format, args...), Hint: "Remove it, or set another place for the daemon's socket."}
+		return &Unavailable{Reason: fmt.Sprintf(format, args...), Hint: "Remove it, or set another path for the daemon's socket."}
 	}
 	dir := filepath.Dir(socket)
 	for _, path := range []string{dir, socket} {
@@ -126,13 +126,13 @@ func checkPlace(socket string) error {
 		case err != nil:
 			return &Unavailable{Reason: err.Error(), Err: err}
 		case path == dir && !info.IsDir():
-			return refuse("%s is no directory of its own", path)
+			return refuse("%s is not a directory", path)
 		case path == dir && info.Mode().Perm()&0o077 != 0:
-			return refuse("others may use the directory %s (mode %04o)", path, info.Mode().Perm())
+			return refuse("other users have access to the directory %s (mode %04o)", path, info.Mode().Perm())
 		case path == socket && info.Mode().Type() != fs.ModeSocket:
-			return refuse("%s is no socket", path)
+			return refuse("%s is not a socket", path)
 		case peercred.Owner(info) != os.Geteuid():
-			return refuse("%s belongs to user %d, and we are %d", path, peercred.Owner(info), os.Geteuid())
+			return refuse("%s belongs to user %d, and this process runs as user %d", path, peercred.Owner(info), os.Geteuid())
 		}
 	}
 	return nil
@@ -143,9 +143,9 @@ func (c *Client) greet(ctx context.Context, conn net.Conn) (*session, error) {
 	uid, pid, err := peercred.Of(conn)
 	switch {
 	case err != nil:
-		return nil, &Unavailable{Reason: fmt.Sprintf("who listens at %s is not known: %v", c.o.Socket, err), Err: err}
+		return nil, &Unavailable{Reason: fmt.Sprintf("the user who listens at %s is unknown: %v", c.o.Socket, err), Err: err}
 	case uid != os.Geteuid():
-		return nil, &Unavailable{Reason: fmt.Sprintf("user %d listens at %s, and we are %d", uid, c.o.Socket, os.Geteuid())}
+		return nil, &Unavailable{Reason: fmt.Sprintf("user %d listens at %s, and this process runs as user %d", uid, c.o.Socket, os.Geteuid())}
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(greetTime)); err != nil {
 		return nil, &Unavailable{Reason: err.Error(), Err: err}
@@ -173,19 +173,19 @@ func (c *Client) greet(ctx context.Context, conn net.Conn) (*session, error) {
 func (c *Client) hello(w *wire.Writer, r *wire.Reader, hello *wire.Greeting, pid int) (*wire.Greeting, error) {
 	body := hello.Encode()
 	if len(body) > wire.MaxFrame {
-		return nil, &Unavailable{Reason: fmt.Sprintf("the environment is larger than the %d bytes that it takes", wire.MaxFrame)}
+		return nil, &Unavailable{Reason: fmt.Sprintf("the environment is larger than the %d bytes that it accepts", wire.MaxFrame)}
 	}
 	err := w.Send(wire.Hello, 0, body)
 	var f wire.Frame
-	if err == nil || isHungUp(err) { // it may have left a word
+	if err == nil || isHungUp(err) { // it may have sent a Refused
 		f, err = r.Next()
 	}
 	switch {
 	case err != nil && isHungUp(err):
-		return nil, fmt.Errorf("%w: %w", errLeaving, err) // it had just decided to
+		return nil, fmt.Errorf("%w: %w", errLeaving, err) // it had just decided to end
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &Unavailable{Reason: fmt.Sprintf("process %d listens at %s, but does not answer", pid, c.o.Socket),
-			Hint: fmt.Sprintf("If it is stopped, \"kill -CONT %d\" lets it go on and \"kill -KILL %d\" ends it.", pid, pid)}
+			Hint: fmt.Sprintf("If it is stopped, \"kill -CONT %d\" lets it continue and \"kill -KILL %d\" ends it.", pid, pid)}
 	case err != nil:
 		return nil, strange(pid, err)
 	case f.Type == wire.Refused && f.ID == 0:
@@ -199,13 +199,13 @@ func (c *Client) hello(w *wire.Writer, r *wire.Reader, hello *wire.Greeting, pid
 		return nil, strange(pid, err)
 	case peer.Version != wire.Version:
 		return nil, &Unavailable{Hint: killHint(pid),
-			Reason: fmt.Sprintf("it is build %s, which speaks version %d of the protocol, and this program speaks %d", printable(peer.Build), peer.Version, wire.Version)}
+			Reason: fmt.Sprintf("its build %s speaks version %d of the protocol, and this program speaks version %d", printable(peer.Build), peer.Version, wire.Version)}
 	}
 	return peer, nil
 }
 
 func strange(pid int, err error) error {
-	return &Unavailable{Reason: "what listens there does not answer as it should: " + printable(err.Error()), Hint: killHint(pid), Err: err}
+	return &Unavailable{Reason: "the process that listens there does not answer as a pool daemon should: " + printable(err.Error()), Hint: killHint(pid), Err: err}
 }
 
 func (c *Client) refused(pid int, body []byte) error {
@@ -214,7 +214,7 @@ func (c *Client) refused(pid int, body []byte) error {
 	case err != nil:
 		return strange(pid, err)
 	case r.Leaving:
-		c.log.Info("the pool daemon is replaced", "build", r.Build, "reason", r.Reason)
+		c.log.Info("replacing the pool daemon", "build", r.Build, "reason", r.Reason)
 		return errLeaving
 	}
 	return &Unavailable{Reason: "it refuses: " + printable(r.Reason)}
@@ -225,7 +225,7 @@ func isHungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// awaitEnd waits until a daemon that leaves has closed the connection.
+// awaitEnd waits until the leaving daemon has closed the connection.
 func (c *Client) awaitEnd(conn net.Conn, r *wire.Reader) {
 	if conn.SetReadDeadline(time.Now().Add(leaveTime)) == nil {
 		_, _ = r.Next()

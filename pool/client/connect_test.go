@@ -18,7 +18,7 @@ import (
 	"bolt/transport"
 )
 
-// expectUnavailable checks what Connect says.
+// expectUnavailable checks the error of Connect.
 func expectUnavailable(t *testing.T, o Options, words ...string) *Unavailable {
 	t.Helper()
 	err := newClient(t, o).Connect(testContext(t))
@@ -55,13 +55,13 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestUnsafeSocketPaths(t *testing.T) {
 	cases := []struct {
 		name string
-		make func(t *testing.T, socket string) // in an empty directory of ours
+		make func(t *testing.T, socket string) // in an empty directory of this user
 		want string
 	}{
-		{"directory open to others", func(t *testing.T, s string) { check(t, os.Chmod(filepath.Dir(s), 0o750)) }, "others may use the directory"},
+		{"directory open to others", func(t *testing.T, s string) { check(t, os.Chmod(filepath.Dir(s), 0o750)) }, "other users have access to the directory"},
 		{"directory of another user", func(t *testing.T, s string) { check(t, os.Chown(filepath.Dir(s), 65534, 65534)) }, "belongs to user 65534"},
 		{"socket of another user", func(t *testing.T, s string) { check(t, os.Chown(s, 65534, 65534)) }, "belongs to user 65534"},
 		{"directory is a link", func(t *testing.T, s string) {
@@ -69,15 +69,15 @@ func TestPlace(t *testing.T) {
 			check(t, os.Rename(dir, dir+"-real"))
 			t.Cleanup(func() { os.RemoveAll(dir + "-real") })
 			check(t, os.Symlink(dir+"-real", dir))
-		}, "no directory of its own"},
+		}, "is not a directory"},
 		{"no socket", func(t *testing.T, s string) {
 			check(t, os.Remove(s))
 			check(t, os.WriteFile(s, nil, 0o600))
-		}, "is no socket"},
+		}, "is not a socket"},
 		{"socket is a link", func(t *testing.T, s string) {
 			check(t, os.Rename(s, s+"-real"))
 			check(t, os.Symlink(s+"-real", s))
-		}, "is no socket"},
+		}, "is not a socket"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -101,12 +101,13 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// TestListenerOfAnotherUser: all looks well, but somebody else listens.
+// TestListenerOfAnotherUser checks that a listener of another user is refused,
+// although the socket's path looks safe.
 func TestListenerOfAnotherUser(t *testing.T) {
 	socket := socketPath(t)
 	dir := filepath.Dir(socket)
 	check(t, os.Chmod(dir, 0o777))
-	program := filepath.Join(dir, "program") // the test's own directory is root's alone
+	program := filepath.Join(dir, "program") // only root has access to the test's own directory
 	self, err := os.ReadFile(os.Args[0])
 	check(t, err)
 	check(t, os.WriteFile(program, self, 0o755))
@@ -127,7 +128,7 @@ func TestListenerOfAnotherUser(t *testing.T) {
 	expectUnavailable(t, Options{Socket: socket}, "user 65534 listens")
 }
 
-func TestAbsent(t *testing.T) {
+func TestNoDaemonRuns(t *testing.T) {
 	stale := socketPath(t)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale})
 	check(t, err)
@@ -157,7 +158,7 @@ func TestGreeting(t *testing.T) {
 	}{
 		{"another version", sends(wire.Welcome, 0, (&wire.Greeting{Version: 9, Build: "4.5"}).Encode()), []string{"build 4.5", "version 9"}},
 		{"refusal", sends(wire.Refused, 0, (&wire.Refusal{Reason: "too busy\x1b[2J"}).Encode()), []string{"it refuses: too busy[2J"}},
-		{"stranger", raw("SSH-2.0-OpenSSH_9.9\r\n"), []string{"does not answer as it should"}},
+		{"stranger", raw("SSH-2.0-OpenSSH_9.9\r\n"), []string{"does not answer as a pool daemon should"}},
 		{"huge frame", raw("\xff\xff\xff\xff\x41\x00\x00\x00\x00"), []string{"larger than"}},
 		{"Welcome for an ID", sends(wire.Welcome, 1, (&wire.Greeting{Version: wire.Version}).Encode()), []string{"instead of a greeting"}},
 		{"Dialed", sends(wire.Dialed, 0, nil), []string{"frame of type 67"}},
@@ -182,8 +183,8 @@ func TestHugeEnvironment(t *testing.T) {
 	expectUnavailable(t, Options{Socket: d.socket, Caller: wire.Caller{Env: []string{strings.Repeat("x", wire.MaxFrame)}}}, "environment")
 }
 
-// TestConnectCancelled: the caller's end ends the wait for a greeting, and is
-// the error.
+// TestConnectCancelled checks that the end of the caller's ctx ends the wait for a
+// greeting and is the error.
 func TestConnectCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
@@ -193,8 +194,9 @@ func TestConnectCancelled(t *testing.T) {
 	}
 }
 
-// TestStart: fifty dials at once start one daemon.
-func TestStart(t *testing.T) {
+// TestConcurrentDialsStartOneDaemon checks that fifty concurrent dials start one
+// daemon.
+func TestConcurrentDialsStartOneDaemon(t *testing.T) {
 	socket := socketPath(t)
 	var started atomic.Int32
 	c := newClient(t, Options{Socket: socket, Start: func(context.Context) error {
@@ -223,8 +225,8 @@ func mustDialAsync(t *testing.T, c *Client) {
 	conn.Close()
 }
 
-// TestStartFails: the reason reaches all dials, and is not asked for again for
-// each of them.
+// TestStartFails checks that all dials get the reason, and that not each of them tries
+// to start a daemon.
 func TestStartFails(t *testing.T) {
 	var started atomic.Int32
 	c := newClient(t, Options{Socket: socketPath(t), Start: func(context.Context) error {
@@ -250,7 +252,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestStartRace: another invocation's daemon was faster than ours.
+// TestStartRace checks the case that the daemon of another invocation was faster.
 func TestStartRace(t *testing.T) {
 	socket := socketPath(t)
 	c := newClient(t, Options{Socket: socket, Start: func(context.Context) error {
@@ -260,9 +262,9 @@ func TestStartRace(t *testing.T) {
 	say(t, mustDial(t, c), "hello")
 }
 
-// TestReplaced: an old daemon leaves, holds its lock a little longer, and a
-// new one comes.
-func TestReplaced(t *testing.T) {
+// TestOldDaemonIsReplaced checks the case that an old daemon ends, holds its lock a
+// little longer, and a new one starts.
+func TestOldDaemonIsReplaced(t *testing.T) {
 	for name, leave := range map[string]func(p *peer){
 		"says so":            func(p *peer) { p.send(wire.Refused, 0, (&wire.Refusal{Leaving: true}).Encode()) },
 		"has just closed it": func(*peer) {},
@@ -272,7 +274,7 @@ func TestReplaced(t *testing.T) {
 			old := newFakeAt(t, socket, func(p *peer, f wire.Frame) bool {
 				leave(p)
 				p.d.l.Close()
-				time.Sleep(30 * time.Millisecond) // what it has to close first
+				time.Sleep(30 * time.Millisecond) // the time to close its connections
 				p.conn.Close()
 				return true
 			})
@@ -292,8 +294,9 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestReplacedBySocketActivation: the old daemon's socket is systemd's, which
-// starts the new one. A daemon of our own would take its place.
+// TestReplacedBySocketActivation checks that systemd, which owns the old daemon's
+// socket, starts the new daemon. A daemon started by the client would take over the
+// socket.
 func TestReplacedBySocketActivation(t *testing.T) {
 	var hellos atomic.Int32
 	d := newFake(t, func(p *peer, f wire.Frame) bool {
@@ -311,8 +314,8 @@ func TestReplacedBySocketActivation(t *testing.T) {
 	say(t, mustDial(t, c), "hello")
 }
 
-// TestCloseWhileConnecting: a session that opens too late is gone when its
-// dial has returned, goroutines and all.
+// TestCloseWhileConnecting checks that a session that opens too late has ended, with
+// its goroutines, when its dial returns.
 func TestCloseWhileConnecting(t *testing.T) {
 	var c *Client
 	var over atomic.Bool
@@ -339,8 +342,8 @@ func TestCloseWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestLeaderGivesUp: the first who connects is cancelled, and the others do
-// not suffer.
+// TestLeaderGivesUp checks that other callers succeed if the first caller is
+// cancelled.
 func TestLeaderGivesUp(t *testing.T) {
 	var hellos atomic.Int32
 	first, cancel := context.WithCancel(testContext(t))

@@ -11,7 +11,7 @@ import (
 	"bolt/transport"
 )
 
-// stage offers what a command needs, and says so in its request.
+// stage offers the contents that a command needs and lists them in its request.
 func (c *Client) stage(ctx context.Context, s *session, u *uses, cmd *transport.Cmd, req *wire.RunRequest) error {
 	req.Files = req.Files[:0]
 	for i := range cmd.Files {
@@ -40,13 +40,13 @@ func (c *Client) offerBytes(ctx context.Context, s *session, u *uses, data []byt
 	return wire.StagedFile{Size: int64(len(data)), Data: digest}, err
 }
 
-// offer returns when the daemon has a content, or will have it before anything
-// that is sent from now on; it stays so until u is done. write writes it; it is
-// not called if the daemon has the content.
+// offer returns when the daemon has a content, or will have it before any frame
+// that is sent later. The daemon keeps the content until u is done. write
+// writes the content; it is not called if the daemon has the content.
 func (s *session) offer(ctx context.Context, u *uses, digest wire.Digest, size int64, write func(io.Writer) error) error {
 	for !s.contents.has(digest, u) {
 		_, err := s.contents.offering.do(ctx, digest, func() (struct{}, error) {
-			var mine uses // the others have their own
+			var mine uses // other callers have uses of their own
 			defer func() { s.contents.done(mine) }()
 			if s.contents.has(digest, &mine) {
 				return struct{}{}, nil
@@ -61,7 +61,7 @@ func (s *session) offer(ctx context.Context, u *uses, digest wire.Digest, size i
 	return nil
 }
 
-// push sends a content if it is wanted.
+// push sends a content if the daemon wants it.
 func (s *session) push(ctx context.Context, u *uses, o *wire.OfferRequest, write func(io.Writer) error) error {
 	if err := s.contents.place(ctx); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (s *session) push(ctx context.Context, u *uses, o *wire.OfferRequest, write
 	}
 	p := &pieces{stop: func() error { return context.Cause(ctx) }, s: s, r: r, send: s.w.Send}
 	if o.Pushed {
-		// One write together with what needs it. That it was not taken is told
-		// to that.
+		// The offer is written together with the request that needs it. If the
+		// daemon does not take it, that request fails.
 		p.send = s.w.Queue
 	}
 	s.contents.forgetting.RLock()
@@ -108,7 +108,7 @@ func (s *session) push(ctx context.Context, u *uses, o *wire.OfferRequest, write
 	if o.Pushed {
 		s.hold(o.Content, u)
 		if _, a := r.next(); a != nil && a.err != nil {
-			s.contents.refused(o.Content) // the reader came too early to say so
+			s.contents.refused(o.Content) // the reader called refused too early
 			return a.err
 		}
 		return nil
@@ -126,14 +126,15 @@ func (s *session) push(ctx context.Context, u *uses, o *wire.OfferRequest, write
 	return nil
 }
 
-// takeBack gives an offer up.
+// takeBack cancels an offer.
 func (s *session) takeBack(r *request, why error) error {
 	r.abandon()
 	s.sendLater(wire.Cancel, r.id, (&wire.CancelRequest{}).Encode())
 	return why
 }
 
-// awaitWanted waits until an offered content is wanted, or the offer answered.
+// awaitWanted waits until the daemon wants an offered content or has answered
+// the offer.
 func (r *request) awaitWanted(ctx context.Context) error {
 	for !r.isWanted() && !r.answered() {
 		select {
@@ -145,13 +146,13 @@ func (r *request) awaitWanted(ctx context.Context) error {
 	return nil
 }
 
-// errAnswered stops the sending of a content that was answered already: the
-// daemon could not take it, or is gone.
+// errAnswered stops the sending of a content whose offer was already answered:
+// the daemon could not take it, or has ended.
 var errAnswered = errors.New("the content is not wanted any more")
 
-// pieces is a writer that sends what is written as the pieces of an offer.
+// pieces is a writer that sends its data as the pieces of an offer.
 type pieces struct {
-	stop func() error // why there is no sense in going on, or nil
+	stop func() error // why it must stop, or nil
 	s    *session
 	r    *request
 	send func(wire.Type, uint32, []byte) error
@@ -203,11 +204,12 @@ func (p *pieces) piece(data []byte) error {
 	return err
 }
 
-// quickSum is a size whose digest is computed sooner than looked up.
+// quickSum is the size up to which computing a digest is faster than looking it
+// up.
 const quickSum = 4 << 10
 
-// sums remembers the digests of byte slices while commands that hold them run:
-// as long as that, nobody changes them.
+// sums caches the digests of byte slices while commands hold the slices. During
+// that time nothing changes the slices.
 type sums struct {
 	mu sync.Mutex
 	m  map[sumKey]*sum
@@ -224,7 +226,7 @@ type sum struct {
 	digest wire.Digest
 }
 
-// hold begins to remember the digests of a command's contents.
+// hold begins to cache the digests of a command's contents.
 func (x *sums) hold(cmd *transport.Cmd) {
 	x.each(cmd, func(k sumKey) {
 		if x.m == nil {
@@ -263,7 +265,7 @@ func (x *sums) each(cmd *transport.Cmd, f func(sumKey)) {
 	}
 }
 
-// of returns the digest of bytes that are held, or few.
+// of returns the digest of a slice that is held or small.
 func (x *sums) of(b []byte) wire.Digest {
 	if len(b) <= quickSum {
 		return sha256.Sum256(b)

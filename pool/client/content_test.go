@@ -19,7 +19,8 @@ import (
 	"bolt/transport/archive"
 )
 
-// TestContentsOnce: two hundred runs with the same files send them once.
+// TestContentsOnce checks that two hundred runs with the same files send them
+// once.
 func TestContentsOnce(t *testing.T) {
 	d := newFake(t, nil)
 	c := newClient(t, Options{Socket: d.socket})
@@ -48,7 +49,7 @@ func TestContentsOnce(t *testing.T) {
 		t.Errorf("%d digests are remembered", len(c.sums.m))
 	}
 
-	other := newClient(t, Options{Socket: d.socket}) // the daemon has it already
+	other := newClient(t, Options{Socket: d.socket}) // the daemon has the content already
 	if _, err := mustDial(t, other).Run(testContext(t), &transport.Cmd{Line: "x", Stdin: large}); err != nil {
 		t.Error(err)
 	}
@@ -57,8 +58,8 @@ func TestContentsOnce(t *testing.T) {
 	}
 }
 
-// TestManyContents: what is held for a client is bounded, and what was
-// forgotten is offered again.
+// TestManyContents checks that the number of held contents is bounded, and that
+// forgotten contents are offered again.
 func TestManyContents(t *testing.T) {
 	const workers, each = 50, 180
 	var mu sync.Mutex
@@ -119,7 +120,7 @@ func TestManyContents(t *testing.T) {
 	}
 }
 
-// TestReusedBuffer: bytes that are changed after a Run are other bytes.
+// TestReusedBuffer checks that bytes that change after a Run are a new content.
 func TestReusedBuffer(t *testing.T) {
 	d := newFake(t, nil)
 	conn := mustDial(t, newClient(t, Options{Socket: d.socket}))
@@ -138,12 +139,13 @@ func TestReusedBuffer(t *testing.T) {
 	}
 }
 
-// TestContentRefused: the daemon's disk is full, then it is not.
+// TestContentRefused checks that a content refused because of a full disk is
+// offered again later.
 func TestContentRefused(t *testing.T) {
 	for name, size := range map[string]int{"pushed": 10 << 10, "asked": 1 << 20} {
 		for _, at := range []wire.Type{wire.Offer, wire.Piece, wire.End} {
 			if at == wire.Offer && name == "pushed" {
-				continue // is refused at its end
+				continue // it is refused at its end
 			}
 			t.Run(name, func(t *testing.T) {
 				var full atomic.Bool
@@ -171,7 +173,8 @@ func TestContentRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedWhilePushed: the refusal comes before the content is held.
+// TestRefusedWhilePushed checks the case that the refusal arrives before the
+// content is recorded as held.
 func TestRefusedWhilePushed(t *testing.T) {
 	d := newFake(t, func(p *peer, f wire.Frame) bool {
 		if f.Type == wire.Offer {
@@ -193,8 +196,8 @@ func TestRefusedWhilePushed(t *testing.T) {
 	}
 }
 
-// TestUsesOutliveRefusal: whoever used a content that was refused is no user of
-// the one that was offered again.
+// TestUsesOutliveRefusal checks that a user of a refused content is not a user
+// of the same content after a new offer.
 func TestUsesOutliveRefusal(t *testing.T) {
 	c := newContents()
 	var first, second uses
@@ -215,7 +218,8 @@ func writeTree(t *testing.T, size int) string {
 	return dir
 }
 
-// TestTreeOnce: two hundred uploads of one tree pack and send it once.
+// TestTreeOnce checks that two hundred uploads of one tree pack and send it
+// once.
 func TestTreeOnce(t *testing.T) {
 	for name, size := range map[string]int{"small": 100, "large": 3 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -247,8 +251,8 @@ func TestTreeOnce(t *testing.T) {
 	}
 }
 
-// TestTreeChanges: what is uploaded is what is there when the upload begins,
-// deep below too.
+// TestTreeChanges checks that an upload sends the tree as it is when the upload
+// begins, including changes deep in the tree.
 func TestTreeChanges(t *testing.T) {
 	d := newFake(t, nil)
 	conn := mustDial(t, newClient(t, Options{Socket: d.socket}))
@@ -285,7 +289,8 @@ func TestTreeChanges(t *testing.T) {
 	}
 }
 
-// TestTreeChangesMeanwhile: between the two times that it is read.
+// TestTreeChangesMeanwhile changes a tree between the two times that it is
+// read.
 func TestTreeChangesMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(file string) error{
 		"other bytes": func(f string) error { return os.WriteFile(f, bytes.Repeat([]byte("y"), 1<<20), 0o640) },
@@ -328,8 +333,8 @@ func TestTreeErrors(t *testing.T) {
 	}
 }
 
-// TestPusherGivesUp: whoever sends a content for many is cancelled, and
-// another sends it.
+// TestPusherGivesUp checks that another caller sends a content if the caller
+// that sends it for many is cancelled.
 func TestPusherGivesUp(t *testing.T) {
 	var offers atomic.Int32
 	first, cancel := context.WithCancel(testContext(t))
@@ -363,7 +368,7 @@ func TestPusherGivesUp(t *testing.T) {
 	eventually(t, "the first offer is taken back", func() bool { return d.seen(wire.Cancel) == 1 })
 }
 
-func TestGet(t *testing.T) {
+func TestDownload(t *testing.T) {
 	src := writeTree(t, 200<<10)
 	var tar bytes.Buffer
 	check(t, archive.Pack(&tar, transport.Tree{Path: src}))

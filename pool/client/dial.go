@@ -17,8 +17,8 @@ const (
 	maxAsks = 3
 )
 
-// Dial has the daemon open a connection, or use one that it has. The Conn is a
-// transport.Archiver too.
+// Dial makes the daemon open a connection or use one that it has. The Conn is a
+// transport.Archiver, too.
 func (c *Client) Dial(ctx context.Context, to transport.Dest) (transport.Conn, error) {
 	s, id, err := c.lease(ctx, &to)
 	if err != nil {
@@ -27,8 +27,8 @@ func (c *Client) Dial(ctx context.Context, to transport.Dest) (transport.Conn, e
 	return &Conn{client: c, to: to, s: s, id: id}, nil
 }
 
-// lease dials until it has a lease, the answer is no, or ctx ends. The error is
-// a *transport.Error.
+// lease dials until it has a lease, the daemon refuses, or ctx ends. The error
+// is a *transport.Error.
 func (c *Client) lease(ctx context.Context, to *transport.Dest) (*session, uint32, error) {
 	if ctx.Err() != nil {
 		return nil, 0, notDialed(ctx, to.Host)
@@ -100,11 +100,11 @@ func (r *request) answered() bool {
 	return r.answer != nil
 }
 
-// errUnanswered says that there is no (other) passphrase to be had.
+// errUnanswered means that no (other) passphrase is available.
 var errUnanswered = errors.New("no passphrase was given")
 
-// answers are the passphrases that were given to Options.Passphrase's
-// questions, for this daemon and the next.
+// answers are the passphrases that Options.Passphrase has returned. They are
+// sent to this daemon and to later ones.
 type answers struct {
 	asking flights[string, struct{}]
 
@@ -114,8 +114,8 @@ type answers struct {
 	declined map[string]bool
 }
 
-// tell sends a session the answers that it has not been told yet, and returns
-// how many it knows.
+// tell sends a session the answers that were not sent yet, and returns the
+// number of answers.
 func (a *answers) tell(s *session) int {
 	a.mu.Lock()
 	list := a.list
@@ -131,8 +131,8 @@ func (a *answers) tell(s *session) int {
 	return len(list)
 }
 
-// ask returns when there is an answer for path beyond the first so many, which
-// were no good.
+// ask returns when there is an answer for path after the first known ones,
+// which were wrong.
 func (a *answers) ask(ctx context.Context, path string, known int, passphrase func(context.Context, string) (transport.Secret, error)) error {
 	_, err := a.asking.do(ctx, path, func() (struct{}, error) {
 		if ok, err := a.mayAsk(path, known); ok || err != nil {
@@ -155,8 +155,8 @@ func (a *answers) ask(ctx context.Context, path string, known int, passphrase fu
 	return err
 }
 
-// mayAsk reports whether there is a newer answer already, or an error if there
-// will be none; else the question may be put.
+// mayAsk reports whether there is a newer answer already. It returns an error
+// if there will be none. Otherwise the caller may ask.
 func (a *answers) mayAsk(path string, known int) (have bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"bolt/transport"
 )
 
-// asker is a daemon that wants the passphrase "right" for a key before it
+// asker is a daemon that requires the passphrase "right" for a key before it
 // dials.
 func asker(t *testing.T) *fake {
 	told := map[*peer]string{}
@@ -37,7 +37,7 @@ func asker(t *testing.T) *fake {
 	})
 }
 
-func TestAsk(t *testing.T) {
+func TestPassphraseIsAsked(t *testing.T) {
 	d := asker(t)
 	var asked atomic.Int32
 	c := newClient(t, Options{Socket: d.socket, Passphrase: func(_ context.Context, path string) (transport.Secret, error) {
@@ -54,7 +54,7 @@ func TestAsk(t *testing.T) {
 	if n := asked.Load(); n != 3 {
 		t.Errorf("asked %d times, want 3", n)
 	}
-	d.hangUp() // the next session is told too
+	d.hangUp() // the next session gets the answers, too
 	eventually(t, "the session has ended", func() bool { return !c.current.alive() })
 	mustDialAsync(t, c)
 	if n := asked.Load(); n != 3 {
@@ -62,7 +62,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func TestAskInVain(t *testing.T) {
+func TestWrongPassphrase(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	cases := []struct {
 		name string
@@ -100,7 +100,8 @@ func TestAskInVain(t *testing.T) {
 	}
 }
 
-// TestAskerGivesUp: the dial that was about to ask is cancelled, another asks.
+// TestAskerGivesUp checks that another dial asks if the dial that was about to
+// ask is cancelled.
 func TestAskerGivesUp(t *testing.T) {
 	var asked atomic.Int32
 	first, cancel := context.WithCancel(testContext(t))
@@ -123,8 +124,8 @@ func TestAskerGivesUp(t *testing.T) {
 	wg.Wait()
 }
 
-// TestDialCancelled: a dial that nobody waits for is given up, and so is the
-// lease that comes all the same.
+// TestDialCancelled checks that a dial without waiting callers is cancelled,
+// and that a lease that arrives later is given up.
 func TestDialCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()

@@ -12,9 +12,10 @@ import (
 	"bolt/transport"
 )
 
-const logsHint = "\"bolt pool logs\" may say why."
+const logsHint = "\"bolt pool logs\" may show the reason."
 
-// stopped is the error of work that ctx ended; fate says what became of it.
+// stopped returns the error of work that ctx ended. fate states what became of
+// the work.
 func stopped(ctx context.Context, what, host, fate string) *transport.Error {
 	e := &transport.Error{Class: transport.ClassCancelled, Err: context.Cause(ctx)}
 	verb := "was cancelled"
@@ -25,24 +26,24 @@ func stopped(ctx context.Context, what, host, fate string) *transport.Error {
 	return e
 }
 
-// isTimeout reports whether ctx has ended because time is up.
+// isTimeout reports whether ctx has ended because its deadline passed.
 func isTimeout(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 }
 
-// notDialed is the error of a Dial that ctx ended.
+// notDialed returns the error of a Dial that ctx ended.
 func notDialed(ctx context.Context, host string) *transport.Error {
 	e := &transport.Error{Class: transport.ClassCancelled, Code: "CONNECT_ERROR", Err: context.Cause(ctx)}
 	verb := "cancelled"
 	if isTimeout(ctx) {
 		e.Class, verb = transport.ClassTimeout, "out of time"
 	}
-	e.Msg = fmt.Sprintf("Failed to connect to %s: %s while the pool daemon was at it", host, verb)
+	e.Msg = fmt.Sprintf("Failed to connect to %s: %s while the pool daemon was connecting", host, verb)
 	return e
 }
 
-// unreached is the error of work that has not begun, because there is no
-// daemon to do it.
+// unreached returns the error of work that has not begun because the daemon
+// cannot be used.
 func unreached(ctx context.Context, host string, err error) *transport.Error {
 	if ctx.Err() != nil {
 		return notDialed(ctx, host)
@@ -57,7 +58,7 @@ func unreached(ctx context.Context, host string, err error) *transport.Error {
 	return e
 }
 
-// lost is the error of work that was under way when the session ended.
+// lost returns the error of work that was running when the session ended.
 func lost(what, host string, cause error) *transport.Error {
 	if errors.Is(cause, errClosed) {
 		return &transport.Error{Class: transport.ClassLost, Err: cause,
@@ -65,7 +66,7 @@ func lost(what, host string, cause error) *transport.Error {
 	}
 	return &transport.Error{Class: transport.ClassLost, Err: cause,
 		Msg:  fmt.Sprintf("The pool daemon was lost during a %s on %s: %s: the outcome is unknown", what, host, printable(cause.Error())),
-		Hint: "Look at the machine before you do it again. " + logsHint}
+		Hint: "Check the machine before you repeat the action. " + logsHint}
 }
 
 // unreadable returns the error of a request whose answer cannot be decoded. The
@@ -75,7 +76,8 @@ func unreadable(t wire.Type, err error) *transport.Error {
 		Msg: fmt.Sprintf("The answer of the pool daemon (frame type %d) cannot be decoded: %v: the outcome is unknown", t, err)}
 }
 
-// failed is a Failed, with the cause that only we know.
+// failed returns the error of a Failed frame, with its cause, which only this
+// side knows.
 func failed(ctx context.Context, e *transport.Error) *transport.Error {
 	if e.Class == "" {
 		e.Class = cmp.Or(e.Class, transport.ClassProtocol)
@@ -86,10 +88,10 @@ func failed(ctx context.Context, e *transport.Error) *transport.Error {
 	return e
 }
 
-// maxReason bounds what the daemon's words add to a message.
+// maxReason bounds how much text of the daemon a message contains.
 const maxReason = 1 << 10
 
-// printable makes a text from outside fit for a message.
+// printable makes a foreign string fit for a message.
 func printable(s string) string {
 	if len(s) > maxReason {
 		s = s[:maxReason]

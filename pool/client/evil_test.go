@@ -115,7 +115,7 @@ func evilHouse(t testing.TB) (c *client.Client, alive func() error) {
 		if _, err := c.Control(ctx, "status"); err != nil {
 			return fmt.Errorf("the daemon does not answer: %w", err)
 		}
-		for _, bad := range []string{"daemon broke the protocol", "client that broke the protocol", "panic", "internal error", "cannot be read", "cannot be decoded", "cannot decode", "client broke off"} {
+		for _, bad := range []string{"daemon broke the protocol", "client that broke the protocol", "panic", "internal error", "cannot be read", "cannot be decoded", "cannot decode", "client disconnected unexpectedly"} {
 			if text := log.String(); strings.Contains(text, bad) {
 				return fmt.Errorf("the log has %q:\n%.4000s", bad, text)
 			}
@@ -124,9 +124,9 @@ func evilHouse(t testing.TB) (c *client.Client, alive func() error) {
 	}
 }
 
-// TestEvil checks that targets which send invalid data at any step do not affect other
+// TestTargetsThatBreakTheProtocol checks that targets which send invalid data at any step do not affect other
 // targets: directly, through a pool, and through a daemon.
-func TestEvil(t *testing.T) {
+func TestTargetsThatBreakTheProtocol(t *testing.T) {
 	for _, way := range []string{"direct", "pool", "daemon"} {
 		t.Run(way, func(t *testing.T) {
 			good, evil := goodTargets(t), evilTargets(t, 1, 40)

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// listenVariable makes this program listen at a path, as whoever runs it.
+// listenVariable makes this program listen at a path, under its current user.
 const listenVariable = "BOLT_TEST_LISTEN"
 
 func TestMain(m *testing.M) {
@@ -47,12 +47,12 @@ func leakedByEvil() []goleak.Option {
 	}
 }
 
-// A fake is a daemon whose every frame a test can decide about; what the test
-// does not care for it does like the real one, with a machine that echoes.
+// A fake is a daemon in which a test can handle every frame. It handles the other
+// frames like the real daemon, with a machine that echoes.
 type fake struct {
 	t      testing.TB
 	socket string
-	// on sees each frame first, and reports whether it has dealt with it.
+	// on gets each frame first, and reports whether it has handled it.
 	on func(p *peer, f wire.Frame) bool
 
 	l  net.Listener
@@ -62,10 +62,10 @@ type fake struct {
 	peers    map[*peer]bool
 	contents map[wire.Digest][]byte
 	frames   map[wire.Type]int
-	pieces   int // bytes of contents that came
+	pieces   int // bytes of contents that arrived
 }
 
-// A peer is a client, as the fake sees it.
+// A peer is a client from the fake's point of view.
 type peer struct {
 	d      *fake
 	conn   net.Conn
@@ -125,7 +125,7 @@ func (d *fake) add(conn net.Conn) *peer {
 	return p
 }
 
-// kill ends it as SIGKILL would.
+// kill ends the fake as SIGKILL would.
 func (d *fake) kill() {
 	d.l.Close()
 	d.hangUp()
@@ -167,7 +167,7 @@ func (p *peer) serve() {
 	}
 }
 
-// answer does what the daemon would.
+// answer answers as the daemon would.
 func (p *peer) answer(f wire.Frame) error {
 	switch f.Type {
 	case wire.Hello:
@@ -204,7 +204,7 @@ func (p *peer) answer(f wire.Frame) error {
 	return nil
 }
 
-// run echoes files and stdin, or the line. A line "hang" has no end.
+// run echoes files and stdin, or the line. A line "hang" never ends.
 func (p *peer) run(id uint32, r *wire.RunRequest) {
 	out := []byte(r.Cmd.Line)
 	for _, f := range append(r.Files, r.Stdin)[:len(r.Files)+btoi(r.HasStdin)] {
@@ -218,7 +218,7 @@ func (p *peer) run(id uint32, r *wire.RunRequest) {
 	if r.Cmd.Line == "hang" {
 		return
 	}
-	out = out[:min(len(out), wire.MaxPiece)] // as much as the tests look at
+	out = out[:min(len(out), wire.MaxPiece)] // the tests check no more than that
 	for len(out) > 0 {
 		n := min(len(out), 10_000)
 		p.send(wire.Stdout, id, out[:n])
@@ -274,14 +274,14 @@ func (p *peer) offer(f wire.Frame) error {
 	return nil
 }
 
-// send ignores that the client has gone.
+// send ignores errors if the client has disconnected.
 func (p *peer) send(t wire.Type, id uint32, body []byte) { _ = p.w.Send(t, id, body) }
 
 func (p *peer) fail(id uint32, class transport.Class, msg string) {
 	p.send(wire.Failed, id, wire.EncodeError(&transport.Error{Class: class, Msg: msg}))
 }
 
-// newClient is a client of a socket, closed at the end of the test.
+// newClient returns a client of a socket, which is closed at the end of the test.
 func newClient(t testing.TB, o Options) *Client {
 	t.Helper()
 	c := New(o)
@@ -335,7 +335,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// asNobody are the attributes of a process of another user.
+// asNobody returns the attributes of a process of another user.
 func asNobody() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }

@@ -18,14 +18,14 @@ type Fallback struct {
 	direct transport.Dialer
 	warn   func(id, text string)
 
-	past atomic.Bool // there is no daemon
+	past atomic.Bool // the daemon cannot be used
 
 	mu      sync.Mutex
-	checked bool // the daemon sees the network that we see
+	checked bool // the daemon is in this process's network namespace
 }
 
-// NewFallback makes one. Without direct, the daemon is required. warn gets the
-// reason if the daemon is passed over. The Fallback owns daemon.
+// NewFallback returns a Fallback that owns daemon. Without direct, the daemon is
+// required. warn gets the reason if the Fallback does not use the daemon.
 func NewFallback(daemon *Client, direct transport.Dialer, warn func(id, text string)) *Fallback {
 	return &Fallback{daemon: daemon, direct: direct, warn: warn}
 }
@@ -49,7 +49,7 @@ func (f *Fallback) Dial(ctx context.Context, to transport.Dest) (transport.Conn,
 		return c, err
 	case f.direct == nil:
 		return nil, &transport.Error{Class: transport.ClassUnsupported, Err: err, Hint: u.Hint,
-			Msg: fmt.Sprintf("The pool daemon is required and not to be had: %v", u)}
+			Msg: fmt.Sprintf("The pool daemon is required but not available: %v", u)}
 	}
 	text := fmt.Sprintf("Connecting without the pool daemon: %v", u)
 	if u.Hint != "" {
@@ -60,8 +60,8 @@ func (f *Fallback) Dial(ctx context.Context, to transport.Dest) (transport.Conn,
 	return f.direct.Dial(ctx, to)
 }
 
-// check sees, once, that the daemon's network is ours: in another network
-// namespace (ip-netns(8)) an address may be another machine's.
+// check verifies once that the daemon is in this process's network namespace
+// (ip-netns(8)). In another one, the same address may belong to another machine.
 func (f *Fallback) check(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *Fallback) check(ctx context.Context) error {
 	theirs, terr := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err == nil && terr == nil && ours != theirs {
 		return &Unavailable{Reason: fmt.Sprintf("process %d is in another network namespace", pid),
-			Hint: "Set BOLT_POOL_SOCKET for a daemon in this one, or BOLT_POOL=off."}
+			Hint: "Set BOLT_POOL_SOCKET to start a daemon in this namespace, or set BOLT_POOL=off."}
 	}
 	f.checked = true
 	return nil

@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// flights shares work among those who want the same done at the same time.
+// flights shares the result of work among concurrent callers with the same key.
 type flights[K comparable, T any] struct {
 	mu sync.Mutex
 	m  map[K]*flight[T]
 }
 
-// A flight is work that is being done by the first who wanted it.
+// A flight is work that the first caller is doing.
 type flight[T any] struct {
 	done   chan struct{}
 	value  T
 	err    error
-	gaveUp bool // it was the first one's own end, and says nothing to the others
+	gaveUp bool // the first caller's ctx ended, so the others must try again
 }
 
-// do returns what work returned, to all who ask for key while it is being
-// done. work runs in the caller's goroutine, for its ctx; when that has ended,
-// the next one begins anew. Nothing is kept.
+// do returns the result of work to all callers that ask for key while work
+// runs. work runs in the first caller's goroutine, under its ctx. If that ctx
+// ends, the next caller begins anew. Results are not cached.
 func (f *flights[K, T]) do(ctx context.Context, key K, work func() (T, error)) (T, error) {
 	for {
 		f.mu.Lock()

@@ -8,14 +8,16 @@ import (
 	"bolt/pool/wire"
 )
 
-// contents are what the daemon has of one session. Lock order: forgetting, mu.
+// contents records the contents that the daemon has from one session. Lock
+// order: forgetting, mu.
 type contents struct {
 	offering flights[wire.Digest, struct{}]
-	places   chan struct{} // of those who send a content
+	places   chan struct{} // of the goroutines that send a content
 
-	// forgetting is held for writing from the moment that a content is not
-	// held any more until the daemon has been told, and for reading to offer
-	// one: so what is offered again arrives after it was forgotten.
+	// forgetting is held for writing from the moment that a content is removed
+	// from held until the Forget frames are sent. It is held for reading to
+	// send an offer. So the daemon receives a new offer of a content after its
+	// Forget.
 	forgetting sync.RWMutex
 
 	mu    sync.Mutex
@@ -23,11 +25,11 @@ type contents struct {
 	clock uint64 // counts uses
 }
 
-// A held content is one that the daemon has, or will have before anything that
-// is sent from now on.
+// A held content is a content that the daemon has, or will have before any
+// frame that is sent later.
 type held struct {
 	users int    // requests that need it and have not been sent
-	used  uint64 // at which time by the clock
+	used  uint64 // the clock's value at its last use
 }
 
 // uses are the contents that a request needs, until it has been sent.
@@ -37,7 +39,7 @@ func newContents() *contents {
 	return &contents{places: make(chan struct{}, wire.MaxOffers), held: make(map[wire.Digest]*held)}
 }
 
-// has reports whether a content is held. If so it stays that until u is done.
+// has reports whether a content is held. If so, it stays held until u is done.
 func (c *contents) has(digest wire.Digest, u *uses) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +64,7 @@ func (c *contents) add(digest wire.Digest, u *uses) (tooMany bool) {
 	return len(c.held) > wire.MaxHeld
 }
 
-// use needs the lock.
+// use must be called with the lock held.
 func (c *contents) use(h *held, u *uses) {
 	c.clock++
 	h.used = c.clock
@@ -70,7 +72,7 @@ func (c *contents) use(h *held, u *uses) {
 	*u = append(*u, h)
 }
 
-// done lets go what a request needed.
+// done releases the contents that a request needed.
 func (c *contents) done(u uses) {
 	if len(u) == 0 {
 		return
@@ -89,8 +91,8 @@ func (c *contents) refused(digest wire.Digest) {
 	delete(c.held, digest)
 }
 
-// takeOldest takes the half out that was used longest ago, but for what is in
-// use.
+// takeOldest removes the least recently used half of the contents, except those
+// in use.
 func (c *contents) takeOldest() (old []wire.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +110,8 @@ func (c *contents) takeOldest() (old []wire.Digest) {
 	return old
 }
 
-// place waits for a place among those who send a content; leave gives it back.
+// place waits for a place among the goroutines that send a content; leave gives
+// it back.
 func (c *contents) place(ctx context.Context) error {
 	select {
 	case c.places <- struct{}{}:
@@ -120,8 +123,8 @@ func (c *contents) place(ctx context.Context) error {
 
 func (c *contents) leave() { <-c.places }
 
-// hold notes that the daemon has a content, and has it forget others if that
-// is one too many.
+// hold records that the daemon has a content. If there are too many contents,
+// it makes the daemon forget others.
 func (s *session) hold(digest wire.Digest, u *uses) {
 	if !s.contents.add(digest, u) {
 		return

@@ -90,7 +90,7 @@ func (w *work) feed(s *session, r *request) <-chan error {
 				return
 			}
 			if got < n && r.room.give(n-got) != nil {
-				return // impossible: it was taken just now
+				return // impossible: the room was taken just now
 			}
 		}
 	}()

@@ -19,8 +19,8 @@ import (
 	"bolt/transport"
 )
 
-// A reader is a Router to machines whose commands do nothing but read their input. The
-// line of a command says how.
+// A reader is a Router to machines whose commands only read their input. The line of a command
+// determines how.
 type reader struct{ refusals atomic.Int32 }
 
 func (r *reader) Dial(_ context.Context, to transport.Dest) (transport.Conn, error) {
@@ -150,7 +150,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestInputNotRead checks that a command that reads nothing, or not all, holds nobody up.
+// TestInputNotRead checks that a command that does not read all its input blocks nothing else.
 func TestInputNotRead(t *testing.T) {
 	conn := dialReader(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -189,9 +189,9 @@ func TestInputError(t *testing.T) {
 	}
 }
 
-// TestInputAgain checks that a command that did not begin runs again only if nothing of
+// TestUnreadInputAllowsRepeat checks that a command that did not begin runs again only if nothing of
 // its input was read.
-func TestInputAgain(t *testing.T) {
+func TestUnreadInputAllowsRepeat(t *testing.T) {
 	conn := dialReader(t)
 	var got bytes.Buffer
 	if _, err := conn.Run(t.Context(), &transport.Cmd{Line: "refuse", Input: bytes.NewReader([]byte("text")), Stdout: &got}); err != nil || got.String() != "text" {
@@ -202,7 +202,7 @@ func TestInputAgain(t *testing.T) {
 	}
 }
 
-func TestInputTwice(t *testing.T) {
+func TestInputAndStdinAreRefused(t *testing.T) {
 	conn := dialReader(t)
 	_, err := conn.Run(t.Context(), &transport.Cmd{Line: "all", Input: endless{}, Stdin: []byte("x")})
 	if transport.ClassOf(err) != transport.ClassUnsupported {

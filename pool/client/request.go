@@ -9,21 +9,21 @@ import (
 	"bolt/transport"
 )
 
-// A request waits for its answer. The session's reader puts in what comes, and
-// whoever made the request takes it out.
+// A request waits for its answer. The session's reader stores the incoming
+// frames in it, and the goroutine that made the request takes them out.
 type request struct {
 	id      uint32
 	opens   wire.Type     // Dial, Run, Put, Get, Offer or Control
 	content wire.Digest   // of an Offer
-	wake    chan struct{} // one slot: there is something new
+	wake    chan struct{} // one slot: something new has arrived
 	buffers *buffers      // of the session
-	room    *room         // for input; nil without
+	room    *room         // for input; nil without input
 
 	mu     sync.Mutex
 	queue  []piece // not yet taken
-	unread int     // bytes that came and were not acknowledged
+	unread int     // bytes that arrived and were not acknowledged
 	wanted bool    // an Offer's content
-	gone   bool    // nobody waits any more
+	gone   bool    // no goroutine waits any more
 	answer *answer
 }
 
@@ -33,7 +33,7 @@ type piece struct {
 	data   []byte
 }
 
-// An answer is the last that is heard of a request.
+// An answer is the last frame of a request, or the reason why there was none.
 type answer struct {
 	status transport.Status
 	err    *transport.Error // Failed
@@ -51,7 +51,7 @@ func isFinal(f wire.Frame) bool {
 	return true
 }
 
-// expects reports whether a request may be sent a frame of that type.
+// expects reports whether the daemon may send the request a frame of that type.
 func (r *request) expects(t wire.Type) bool {
 	switch t {
 	case wire.Failed:
@@ -74,7 +74,8 @@ func (r *request) expects(t wire.Type) bool {
 	return false
 }
 
-// take is called by the reader. The error is the daemon's mistake.
+// take stores a frame; the reader calls it. The error is a protocol error of
+// the daemon.
 func (r *request) take(f wire.Frame, final bool) error {
 	if !r.expects(f.Type) {
 		return fmt.Errorf("frame of type %d in answer to one of type %d", f.Type, r.opens)
@@ -118,13 +119,13 @@ func decodeAnswer(f wire.Frame) (*answer, error) {
 		a.err, err = wire.DecodeError(f.Body)
 	default:
 		if len(f.Body) > 0 {
-			err = fmt.Errorf("frame of type %d with %d bytes in it", f.Type, len(f.Body))
+			err = fmt.Errorf("frame of type %d with a body of %d bytes", f.Type, len(f.Body))
 		}
 	}
 	return a, err
 }
 
-// output queues output; the mutex is held.
+// output queues output; it must be called with the mutex held.
 func (r *request) output(f wire.Frame) error {
 	if len(f.Body) == 0 || len(f.Body) > wire.MaxPiece {
 		return fmt.Errorf("piece of %d bytes", len(f.Body))
@@ -134,12 +135,13 @@ func (r *request) output(f wire.Frame) error {
 		most = wire.MaxReply
 	}
 	if r.unread += len(f.Body); r.unread > most {
-		return fmt.Errorf("more than %d bytes beyond what was taken", most)
+		return fmt.Errorf("more than %d bytes that are not acknowledged", most)
 	}
 	if r.gone {
 		return nil
 	}
-	// Many small pieces become one: each would cost more than it holds.
+	// Many small pieces become one, because each piece would cost more than it
+	// holds.
 	if n := len(r.queue); n > 0 && r.queue[n-1].stream == f.Type && len(r.queue[n-1].data)+len(f.Body) <= wire.MaxPiece {
 		r.queue[n-1].data = append(r.queue[n-1].data, f.Body...)
 		return nil
@@ -148,7 +150,7 @@ func (r *request) output(f wire.Frame) error {
 	return nil
 }
 
-// signal wakes whoever waits.
+// signal wakes the goroutine that waits for the request.
 func (r *request) signal() {
 	select {
 	case r.wake <- struct{}{}:
@@ -156,7 +158,7 @@ func (r *request) signal() {
 	}
 }
 
-// finish sets the answer; the first one counts.
+// finish sets the answer; the first answer takes effect.
 func (r *request) finish(a *answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +171,7 @@ func (r *request) finish(a *answer) {
 	}
 }
 
-// next takes what has come: output, and the answer if there is one.
+// next takes the output that has arrived, and the answer if there is one.
 func (r *request) next() ([]piece, *answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +180,7 @@ func (r *request) next() ([]piece, *answer) {
 	return pieces, r.answer
 }
 
-// isWanted reports whether an offered content was asked for.
+// isWanted reports whether the daemon wants the offered content.
 func (r *request) isWanted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +194,7 @@ func (r *request) credit(n int) {
 	r.mu.Unlock()
 }
 
-// abandon says that nobody waits any more. What still comes is dropped.
+// abandon records that no goroutine waits any more. Later frames are dropped.
 func (r *request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"bolt/transport"
 )
 
-// stream writes to itself which sink was called.
+// stream records its writes together with its name.
 type stream struct {
 	to   *bytes.Buffer
 	name string
@@ -52,9 +52,9 @@ func TestRunDelivers(t *testing.T) {
 	}
 }
 
-// TestWindow: the daemon is told to go on when output was taken, and a sink
-// that takes nothing holds up nobody else.
-func TestWindow(t *testing.T) {
+// TestOutputWindow checks that the daemon gets credit when output was read, and that a
+// blocked sink does not block others.
+func TestOutputWindow(t *testing.T) {
 	const total = 4 << 20
 	d := newFake(t, nil)
 	var mu sync.Mutex
@@ -121,8 +121,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestSmallPieces: what a command prints byte by byte while its sink is slow
-// is not kept byte by byte.
+// TestSmallPieces checks that output printed byte by byte is not stored byte by byte while
+// its sink is slow.
 func TestSmallPieces(t *testing.T) {
 	r := &request{opens: wire.Run, wake: make(chan struct{}, 1), buffers: new(buffers)}
 	for i := range wire.Window {
@@ -192,7 +192,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelBehindSink: a sink that blocks does not keep the command running.
+// TestCancelBehindSink checks that a blocked sink does not keep the command running.
 func TestCancelBehindSink(t *testing.T) {
 	cancelled := make(chan struct{})
 	d := newFake(t, func(p *peer, f wire.Frame) bool {
@@ -215,7 +215,7 @@ func TestCancelBehindSink(t *testing.T) {
 	expectClass(t, err, transport.ClassCancelled)
 }
 
-// TestEndedContext: nothing is sent for a caller who has gone.
+// TestEndedContext checks that nothing is sent if ctx has ended.
 func TestEndedContext(t *testing.T) {
 	d := newFake(t, nil)
 	c := newClient(t, Options{Socket: d.socket})
@@ -258,8 +258,7 @@ func TestSinkError(t *testing.T) {
 	}
 }
 
-// pipeSession is a session over a net.Pipe, for bubbles of synctest, with a
-// Conn on it.
+// pipeSession returns a session over a net.Pipe, for bubbles of synctest, with a Conn on it.
 func pipeSession(d *fake) (*session, *Conn) {
 	near, far := net.Pipe()
 	p := d.add(far)
@@ -274,8 +273,8 @@ func bubbleFake(t *testing.T, on func(p *peer, f wire.Frame) bool) *fake {
 	return &fake{t: t, on: on, peers: make(map[*peer]bool), contents: make(map[wire.Digest][]byte), frames: make(map[wire.Type]int)}
 }
 
-// TestNoAnswerToCancel: a daemon that does not answer is not waited for
-// forever, and what it says later disturbs nobody.
+// TestNoAnswerToCancel checks that the wait for a daemon that does not answer is bounded,
+// and that its late frames do no harm.
 func TestNoAnswerToCancel(t *testing.T) {
 	for _, name := range []string{"cancel", "sink"} {
 		t.Run(name, func(t *testing.T) {
@@ -323,9 +322,10 @@ func TestNoAnswerToCancel(t *testing.T) {
 	}
 }
 
-// TestStalled: a daemon that does not read is left in a named time. It has not
-// seen what we wanted to send, so that goes to another, if there is one.
-func TestStalled(t *testing.T) {
+// TestDaemonThatDoesNotRead checks that the client leaves a daemon that does not read within
+// a defined time. That daemon has not seen the request, so another daemon gets it, if there
+// is one.
+func TestDaemonThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		s := newSession(near, wire.NewWriter(steady{near}), wire.NewReader(near), wire.Greeting{}, nil, New(Options{}).log)
@@ -342,9 +342,9 @@ func TestStalled(t *testing.T) {
 	})
 }
 
-// TestLost: what was sent is lost with the daemon, and what was not goes to
-// the next one.
-func TestLost(t *testing.T) {
+// TestWorkIsLostWithDaemon checks that requests that were sent are lost with the daemon, and
+// that other requests go to the next daemon.
+func TestWorkIsLostWithDaemon(t *testing.T) {
 	socket := socketPath(t)
 	var starts atomic.Int32
 	start := func(context.Context) error {
@@ -391,8 +391,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestDaemonsDie: each daemon dies at the dial. That has an end.
-func TestDaemonsDie(t *testing.T) {
+// TestDialGivesUpIfDaemonsDie checks that a dial fails after several daemons have died.
+func TestDialGivesUpIfDaemonsDie(t *testing.T) {
 	d := newFake(t, func(p *peer, f wire.Frame) bool {
 		if f.Type == wire.Dial {
 			p.conn.Close()
@@ -406,7 +406,7 @@ func TestDaemonsDie(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
+func TestCloseEndsWork(t *testing.T) {
 	d := newFake(t, nil)
 	c := newClient(t, Options{Socket: d.socket})
 	conn := mustDial(t, c)
@@ -427,8 +427,8 @@ func TestClose(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCloseBeforeRunIsSent: a lease that was given up is not named any more,
-// which would end the session and all that others do by it.
+// TestCloseBeforeRunIsSent checks that no request names a closed lease, because that would
+// end the session and the work of other callers.
 func TestCloseBeforeRunIsSent(t *testing.T) {
 	var conn transport.Conn
 	d := newFake(t, func(_ *peer, f wire.Frame) bool {
@@ -439,7 +439,7 @@ func TestCloseBeforeRunIsSent(t *testing.T) {
 	})
 	conn = mustDial(t, newClient(t, Options{Socket: d.socket}))
 	_, err := conn.Run(testContext(t), &transport.Cmd{Line: "cat", Stdin: make([]byte, wire.MaxPushed+1)})
-	expectClass(t, err, transport.ClassConnect, "closed by us")
+	expectClass(t, err, transport.ClassConnect, "closed on this side")
 	if d.seen(wire.Release) != 1 || d.seen(wire.Run) != 0 {
 		t.Errorf("%d releases, %d commands", d.seen(wire.Release), d.seen(wire.Run))
 	}

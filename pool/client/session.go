@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// stallTime is how long the daemon may read nothing while we write. Its
-	// reader waits for nobody, so it is stopped or dead then.
+	// stallTime is how long the daemon may read nothing while this side writes.
+	// The daemon's reader never waits, so after that time it is stopped or
+	// dead.
 	stallTime = 30 * time.Second
 	// maxWarnings is how many warnings may wait for Options.Warn.
 	maxWarnings = 256
 )
 
 // A session is one connection to a daemon, from the greeting to its end. Its
-// reader waits for nothing but the socket.
+// reader waits only for the socket.
 type session struct {
 	conn     net.Conn
 	w        *wire.Writer
 	peer     wire.Greeting
 	log      *slog.Logger
-	warnings chan *wire.Warning // nil if nobody wants them
+	warnings chan *wire.Warning // nil without Options.Warn
 	ended    chan struct{}      // closed by fail
 	wg       sync.WaitGroup     // all goroutines
 	contents *contents
@@ -42,13 +43,13 @@ type session struct {
 	err      error // why it ended
 }
 
-// told is how many of the client's answers the daemon knows.
+// told counts how many of the client's answers the daemon has.
 type told struct {
 	mu sync.Mutex
 	n  int
 }
 
-// newSession begins to read. warn may be nil.
+// newSession starts the reader. warn may be nil.
 func newSession(conn net.Conn, w *wire.Writer, r *wire.Reader, peer wire.Greeting, warn func(id, text string), log *slog.Logger) *session {
 	s := &session{conn: conn, w: w, peer: peer, log: log, ended: make(chan struct{}),
 		requests: make(map[uint32]*request), contents: newContents()}
@@ -73,7 +74,7 @@ func (s *session) alive() bool {
 	}
 }
 
-// await waits for the session's end, so long at most.
+// await waits for the session's end, at most for limit.
 func (s *session) await(ctx context.Context, limit time.Duration) {
 	t := time.NewTimer(limit)
 	defer t.Stop()
@@ -84,8 +85,8 @@ func (s *session) await(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// fail ends the session; the first reason counts. Requests that have no answer
-// yet get it as one.
+// fail ends the session; the first reason takes effect. Requests without an
+// answer get the reason as their answer.
 func (s *session) fail(why error) {
 	s.mu.Lock()
 	if s.err != nil {
@@ -107,7 +108,7 @@ func (s *session) fail(why error) {
 }
 
 // begin registers a request that opens with a frame of that type. The error is
-// the session's end: nothing was sent.
+// the reason why the session has ended; nothing was sent.
 func (s *session) begin(opens wire.Type) (*request, error) {
 	return s.register(&request{opens: opens})
 }
@@ -126,8 +127,8 @@ func (s *session) register(r *request) (*request, error) {
 	return r, nil
 }
 
-// send sends a frame. With an error the session has ended and the daemon has
-// not seen the frame; without one it may have.
+// send sends a frame. If it returns an error, the session has ended and the
+// daemon has not seen the frame. Otherwise the daemon may have seen it.
 func (s *session) send(t wire.Type, id uint32, body []byte) error {
 	err := s.w.Send(t, id, body)
 	if err != nil {
@@ -136,12 +137,12 @@ func (s *session) send(t wire.Type, id uint32, body []byte) error {
 	return err
 }
 
-// tell sends a frame whose loss does not matter: the request that it belongs
-// to ends with the session.
+// tell sends a frame whose loss does not matter, because its request ends with
+// the session.
 func (s *session) tell(t wire.Type, id uint32, body []byte) { _ = s.send(t, id, body) }
 
-// enter counts the calling goroutine among the session's own until leave
-// (wg.Done). It reports false if the session has ended.
+// enter adds the calling goroutine to the session's goroutines until it calls
+// wg.Done. It reports false if the session has ended.
 func (s *session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +153,8 @@ func (s *session) enter() bool {
 	return true
 }
 
-// sendLater sends a frame without waiting for it: a daemon that does not read
-// must not hold up whoever has stopped waiting for it.
+// sendLater sends a frame without waiting. A daemon that does not read must not
+// block a caller that has stopped waiting.
 func (s *session) sendLater(t wire.Type, id uint32, body []byte) {
 	if s.enter() {
 		go func() {
@@ -187,10 +188,10 @@ func (s *session) read(r *wire.Reader) {
 	}
 }
 
-// errEnded is the daemon's end, without a word.
+// errEnded is the error if the daemon closed the connection without a reason.
 var errEnded = errors.New("it closed the connection")
 
-// A protocolError is what the daemon should not have sent.
+// A protocolError wraps an error about a frame that the daemon must not send.
 type protocolError struct{ err error }
 
 func (e *protocolError) Error() string { return "it broke the protocol: " + e.err.Error() }
@@ -201,7 +202,7 @@ func (s *session) take(f wire.Frame) error {
 	if f.Type == wire.Warned && f.ID == 0 {
 		w, err := wire.DecodeWarning(f.Body)
 		if err != nil {
-			s.log.Warn("a warning of the pool daemon cannot be read", "pid", s.peer.PID, "err", err)
+			s.log.Warn("a warning of the pool daemon cannot be decoded", "pid", s.peer.PID, "err", err)
 			return nil
 		}
 		s.warned(w)
@@ -219,17 +220,17 @@ func (s *session) take(f wire.Frame) error {
 		if ended {
 			return nil
 		}
-		return fmt.Errorf("frame of type %d for ID %d, which nothing has asked for", f.Type, f.ID)
+		return fmt.Errorf("frame of type %d for ID %d, which belongs to no request", f.Type, f.ID)
 	}
 	if err := r.take(f, final); err != nil {
 		err = fmt.Errorf("ID %d: %w", f.ID, err)
 		why := &protocolError{err}
-		s.fail(why)                  // first: who is told looks whether the session is alive
-		r.finish(&answer{lost: why}) // it may not be among the session's any more
+		s.fail(why)                  // first: the request's goroutine checks whether the session is alive
+		r.finish(&answer{lost: why}) // the session may not list the request any more
 		return err
 	}
 	if r.opens == wire.Offer && f.Type == wire.Failed {
-		s.contents.refused(r.content) // after it is answered: see push
+		s.contents.refused(r.content) // after it is answered, see push
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (s *session) warned(w *wire.Warning) {
 	}
 }
 
-// steady is a connection whose peer has to read.
+// steady is a connection whose writes fail if the peer does not read.
 type steady struct{ net.Conn }
 
 func (c steady) Write(p []byte) (int, error) {

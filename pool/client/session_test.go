@@ -12,7 +12,8 @@ import (
 	"bolt/transport"
 )
 
-// TestViolations: whatever a daemon sends, nothing hangs, and it is left.
+// TestViolations checks that nothing hangs and the client disconnects if the
+// daemon breaks the protocol.
 func TestViolations(t *testing.T) {
 	status := wire.EncodeStatus(transport.Status{})
 	cases := []struct {
@@ -20,19 +21,19 @@ func TestViolations(t *testing.T) {
 		do   func(p *peer, id uint32)
 		want string
 	}{
-		{"ID of nobody", func(p *peer, id uint32) { p.send(wire.Exited, id+100, status) }, "nothing has asked for"},
-		{"ID 0", func(p *peer, _ uint32) { p.send(wire.Stdout, 0, []byte("x")) }, "nothing has asked for"},
+		{"ID of nobody", func(p *peer, id uint32) { p.send(wire.Exited, id+100, status) }, "belongs to no request"},
+		{"ID 0", func(p *peer, _ uint32) { p.send(wire.Stdout, 0, []byte("x")) }, "belongs to no request"},
 		{"frame of a client", func(p *peer, id uint32) { p.send(wire.Run, id, nil) }, "frame of type 4"},
 		{"unknown type", func(p *peer, id uint32) { p.send(250, id, nil) }, "frame of type 250"},
 		{"Dialed for a Run", func(p *peer, id uint32) { p.send(wire.Dialed, id, nil) }, "frame of type 67"},
 		{"empty piece", func(p *peer, id uint32) { p.send(wire.Stdout, id, nil) }, "piece of 0 bytes"},
 		{"large piece", func(p *peer, id uint32) { p.send(wire.Stdout, id, make([]byte, wire.MaxPiece+1)) }, "piece of 65537 bytes"},
 		{"more than the window", func(p *peer, id uint32) {
-			// The sink below takes nothing, so nothing is acknowledged.
+			// The sink below blocks, so nothing is acknowledged.
 			for range wire.Window/wire.MaxPiece + 2 {
 				p.send(wire.Stdout, id, make([]byte, wire.MaxPiece))
 			}
-		}, "beyond what was taken"},
+		}, "not acknowledged"},
 		{"huge length", func(p *peer, _ uint32) { p.conn.Write([]byte("\x7f\xff\xff\xff\x44\x00\x00\x00\x01")) }, "larger than"},
 		{"half a frame", func(p *peer, _ uint32) { p.conn.Write([]byte("\x00\x00\x00\x09\x44")); p.conn.Close() }, "it closed the connection"},
 		{"answer twice", func(p *peer, id uint32) { p.send(wire.Exited, id, status); p.send(wire.Exited, id, status) }, ""},
@@ -60,8 +61,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// TestUnreadableAnswer checks that an answer that cannot be decoded fails its own
-// request only, whatever else runs in the session.
+// TestUnreadableAnswer checks that an answer that cannot be decoded fails only
+// its own request.
 func TestUnreadableAnswer(t *testing.T) {
 	var other atomic.Uint32
 	d := newFake(t, func(p *peer, f wire.Frame) bool {
@@ -106,7 +107,7 @@ func TestUnreadableAnswer(t *testing.T) {
 	say(t, odd, "hello")
 }
 
-// FuzzSession: a daemon may send anything.
+// FuzzSession sends arbitrary frames of a daemon.
 func FuzzSession(f *testing.F) {
 	var seed bytes.Buffer
 	w := wire.NewWriter(&seed)

@@ -17,17 +17,17 @@ import (
 	"bolt/transport/archive"
 )
 
-// trees shares the packing of a tree among the uploads of it that are under
-// way at a time. Nothing is kept beyond the last of them: the tree may change.
+// trees shares the packed form of a tree among concurrent uploads of that tree.
+// It keeps nothing after the last of them, because the tree may change.
 type trees struct {
 	mu sync.Mutex
 	m  map[treeKey]*tree
 }
 
-// treeKey names a tree of this machine's files.
+// treeKey identifies a tree of local files.
 type treeKey struct{ path, name string }
 
-// A tree is one that is being uploaded.
+// A tree is a tree that is being uploaded.
 type tree struct {
 	src     transport.Tree
 	users   int // guarded by trees.mu
@@ -37,17 +37,17 @@ type tree struct {
 	packed *packed // nil before it was packed
 }
 
-// packed is what is known of a tree's tar stream.
+// packed describes a tree's tar stream.
 type packed struct {
 	digest wire.Digest
 	size   int64
-	small  []byte      // the stream, if it is no longer than MaxPushed
-	root   fs.FileInfo // as it was before, nil if it is not this machine's
+	small  []byte      // the stream, if it is at most MaxPushed bytes long
+	root   fs.FileInfo // before packing; nil if it is not a local tree
 }
 
 // hold returns the tree of an upload that begins.
 func (x *trees) hold(src transport.Tree) *tree {
-	if src.FS != nil { // two of them cannot be compared
+	if src.FS != nil { // two such trees cannot be compared
 		return &tree{src: src}
 	}
 	x.mu.Lock()
@@ -77,7 +77,7 @@ func (x *trees) release(t *tree) {
 	}
 }
 
-// offer returns the content of the tree when the daemon has it.
+// offer returns the digest of the tree's content when the daemon has it.
 func (t *tree) offer(ctx context.Context, s *session, u *uses) (wire.Digest, error) {
 	p, err := t.pack(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (t *tree) offer(ctx context.Context, s *session, u *uses) (wire.Digest, err
 	return p.digest, s.offer(ctx, u, p.digest, p.size, func(w io.Writer) error { return t.send(p, w) })
 }
 
-// pack packs the tree to learn its digest, unless that is known and its root
-// is as it was.
+// pack packs the tree to compute its digest. If the digest is known and the
+// root has not changed, it does not pack again.
 func (t *tree) pack(ctx context.Context) (*packed, error) {
 	if p := t.known(t.stat()); p != nil {
 		return p, nil
@@ -112,8 +112,8 @@ func (t *tree) pack(ctx context.Context) (*packed, error) {
 	})
 }
 
-// stat returns the root's, nil if it has none (Pack says why) or is not this
-// machine's.
+// stat returns the FileInfo of the tree's root. It returns nil if there is none
+// (Pack returns the reason) or the tree is not local.
 func (t *tree) stat() fs.FileInfo {
 	if t.src.FS != nil {
 		return nil
@@ -125,7 +125,7 @@ func (t *tree) stat() fs.FileInfo {
 	return info
 }
 
-// known returns what is known if the root is still the same.
+// known returns the packed form if the root is still the same.
 func (t *tree) known(root fs.FileInfo) *packed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +142,7 @@ func (t *tree) known(root fs.FileInfo) *packed {
 	return p
 }
 
-// send packs the tree once more, into w. It must be the same.
+// send packs the tree once more, into w. The stream must be the same as before.
 func (t *tree) send(p *packed, w io.Writer) error {
 	if p.small != nil {
 		_, err := w.Write(p.small)
@@ -164,10 +164,10 @@ func (t *tree) send(p *packed, w io.Writer) error {
 	return err
 }
 
-// measure is a writer that learns the digest and the size of a stream, and
-// keeps the beginning of it.
+// measure is a writer that computes the digest and the size of a stream and
+// keeps its beginning.
 type measure struct {
-	stop func() error // why there is no sense in going on, or nil
+	stop func() error // why it must stop, or nil
 	hash hash.Hash
 	size int64
 	head []byte
@@ -191,10 +191,10 @@ func (m *measure) digest() (d wire.Digest) {
 	return d
 }
 
-// errChanged: a tree is not what it was a moment ago.
+// errChanged means that a tree has changed since it was first read.
 var errChanged = errors.New("changed")
 
-// same is a writer that lets no more through than there was the first time.
+// same is a writer that fails if the stream is longer than the first time.
 type same struct {
 	w    io.Writer
 	left int64

@@ -8,34 +8,35 @@ import (
 	"bolt/pool/wire"
 )
 
-// The last two are multiples of the first.
+// The last two must be multiples of the first.
 const (
-	// lookEvery is how often a session looks whether the daemon has said
-	// anything, while requests wait.
+	// lookEvery is how often a session checks, while requests wait, whether the
+	// daemon has sent anything.
 	lookEvery = 2 * time.Second
-	// quietTime is how long nothing may come before we ask: nearly everything
-	// says something sooner.
+	// quietTime is how long the daemon may send nothing before the session
+	// sends a ping. Nearly every request gets a frame sooner.
 	quietTime = 10 * time.Second
-	// pongTime is how long the daemon may take to answer then, which it does at
-	// once unless the machine is out of breath.
+	// pongTime is how long the daemon may take to answer the ping. It answers
+	// at once, unless the machine is overloaded.
 	pongTime = 10 * time.Second
 )
 
-// A watch notices that the daemon is stopped (SIGSTOP) or hangs while requests
-// wait: what they wait for may take hours, but not a ping. It costs a counter,
+// A watch detects that the daemon is stopped (SIGSTOP) or hangs while requests
+// wait. A request may take hours, but a ping may not. A watch costs a counter,
 // and a timer that runs only while requests wait.
 type watch struct {
-	heard atomic.Uint64 // frames that came
+	heard atomic.Uint64 // frames that arrived
 
 	// Guarded by session.mu.
 	timer   *time.Timer // calls session.look
 	running bool
-	last    uint64 // of heard, at the last look
+	last    uint64 // value of heard at the last look
 	quiet   time.Duration
 }
 
-// waits reports whether a request waits for what a machine does; the mutex is
-// held. "stop" may take long and is answered last of all.
+// waits reports whether a request waits for a machine; it must be called with
+// the mutex held. Controls are left out: "stop" may take long and is answered
+// last of all.
 func (s *session) waits() bool {
 	for _, r := range s.requests {
 		if r.opens != wire.Control {
@@ -45,7 +46,8 @@ func (s *session) waits() bool {
 	return false
 }
 
-// beginWatch has a look later, if nobody does so yet; the mutex is held.
+// beginWatch starts the timer if it does not run; it must be called with the
+// mutex held.
 func (s *session) beginWatch() {
 	w := &s.watch
 	if w.running {
@@ -59,7 +61,7 @@ func (s *session) beginWatch() {
 	}
 }
 
-// look is called by the timer.
+// look checks the daemon once; the timer calls it.
 func (s *session) look() {
 	if !s.enter() {
 		return
@@ -70,7 +72,8 @@ func (s *session) look() {
 	}
 }
 
-// listen notes whether anything was heard, and reports whether to ask.
+// listen records whether a frame has arrived, and reports whether the session
+// must send a ping.
 func (s *session) listen() (ask bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +89,7 @@ func (s *session) listen() (ask bool) {
 	}
 	w.quiet += lookEvery
 	if w.quiet == quietTime+pongTime && s.warnings != nil {
-		// The reader closes the channel after the session's end alone.
+		// The reader closes the channel only after the session's end.
 		select {
 		case s.warnings <- &wire.Warning{ID: "pool_silent", Text: s.silence()}:
 		default:
@@ -96,11 +99,12 @@ func (s *session) listen() (ask bool) {
 }
 
 func (s *session) silence() string {
-	return fmt.Sprintf("The pool daemon (process %d) has not answered for %v: it may be stopped or hang. \"kill -CONT %[1]d\" lets it go on, \"kill -KILL %[1]d\" gives it up.",
+	return fmt.Sprintf("The pool daemon (process %d) has not answered for %v: it may be stopped or hang. \"kill -CONT %[1]d\" lets it continue, \"kill -KILL %[1]d\" ends it.",
 		s.peer.PID, quietTime+pongTime)
 }
 
-// ping asks for a sign of life. Any frame is one, so nobody waits for this.
+// ping sends a ping as a keepalive. Any frame is an answer to it, so no
+// goroutine waits for this one.
 func (s *session) ping() {
 	r, err := s.begin(wire.Control)
 	if err != nil {
@@ -110,8 +114,7 @@ func (s *session) ping() {
 	s.sendLater(wire.Control, r.id, []byte("ping"))
 }
 
-// silent reports whether the daemon was asked for a sign of life and has given
-// none.
+// silent reports whether the daemon was sent a ping and has sent nothing since.
 func (s *session) silent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

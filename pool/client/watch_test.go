@@ -13,12 +13,12 @@ import (
 	"bolt/transport"
 )
 
-// A stoppable is a daemon that can be stopped (SIGSTOP), in a bubble, and what
-// its client has warned of.
+// A stoppable is a daemon in a bubble that can be stopped (SIGSTOP), with the warnings of its
+// client.
 type stoppable struct {
 	*fake
 	stopped  atomic.Bool
-	late     chan func()  // what it does when it goes on
+	late     chan func()  // its actions when it continues
 	warnings chan warning // of the client
 	s        *session
 	conn     *Conn
@@ -54,7 +54,7 @@ func (d *stoppable) goOn() {
 	}
 }
 
-// warning waits for one.
+// warning waits for a warning.
 func (d *stoppable) warning() (w warning) {
 	select {
 	case w = <-d.warnings:
@@ -70,7 +70,7 @@ func (d *stoppable) end() {
 	d.wg.Wait()
 }
 
-// start runs a command that has no end until it is cancelled.
+// start runs a command that runs until it is cancelled.
 func (d *stoppable) start(ctx context.Context, grace time.Duration) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -80,8 +80,8 @@ func (d *stoppable) start(ctx context.Context, grace time.Duration) <-chan error
 	return done
 }
 
-// TestLongCommand: a daemon that answers pings is waited for as long as it
-// takes, and asked now and then.
+// TestLongCommand checks that the client waits without limit for a daemon that answers pings,
+// and sends pings.
 func TestLongCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStoppable(t)
@@ -105,9 +105,9 @@ func TestLongCommand(t *testing.T) {
 	})
 }
 
-// TestStopped: a daemon that is stopped is told of once each time, and all goes
-// on with it.
-func TestStopped(t *testing.T) {
+// TestStoppedDaemonIsReported checks that the client warns once each time the daemon is
+// stopped, and that the work continues after it.
+func TestStoppedDaemonIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStoppable(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -145,9 +145,9 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// TestStoppedDial: a dial waits too, and one that waits for the end of the
-// daemon does not.
-func TestStoppedDial(t *testing.T) {
+// TestDialToStoppedDaemon checks that the watch covers a dial, but not the wait for the
+// daemon's end.
+func TestDialToStoppedDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStoppable(t)
 		d.stopped.Store(true)
@@ -171,8 +171,8 @@ func TestStoppedDial(t *testing.T) {
 	})
 }
 
-// TestCancelWhileStopped: who gives up waits for the command's grace, and not
-// for the daemon too when that is known to say nothing.
+// TestCancelWhileStopped checks that a cancelled caller waits for the command's grace, and no
+// longer if the daemon is known to be silent.
 func TestCancelWhileStopped(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -201,8 +201,8 @@ func TestCancelWhileStopped(t *testing.T) {
 	}
 }
 
-// TestBuffers: the queue of a request takes a bounded multiple of what is in
-// it, and what was delivered is used again.
+// TestBuffers checks that the queue of a request takes a bounded multiple of its data, and that
+// buffers are reused.
 func TestBuffers(t *testing.T) {
 	var b buffers
 	r := &request{opens: wire.Run, wake: make(chan struct{}, 1), buffers: &b}
@@ -226,7 +226,7 @@ func TestBuffers(t *testing.T) {
 		t.Errorf("room for %d bytes for a small piece", n)
 	}
 	for _, n := range []int{0, 100, 100_000} {
-		b.put(make([]byte, n)) // not ours: left alone
+		b.put(make([]byte, n)) // not from the pool: left alone
 	}
 	if p := b.get(streamPiece); len(p) != 0 || cap(p) != wire.MaxPiece {
 		t.Errorf("a buffer of %d, %d", len(p), cap(p))

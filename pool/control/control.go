@@ -1,9 +1,9 @@
 // Package control starts, queries and ends the pool daemon of one user, and makes
 // dialers that use it.
 //
-// Its errors are *fault.Error of the kind bolt/pool-error, which print the advice of
-// package pool/client as well. It prints nothing: methods return the sentence that
-// reports what they did. A Control holds nothing open between two calls.
+// Its errors are *fault.Error of the kind bolt/pool-error, which contain the hints of
+// package pool/client as well. The package prints nothing: methods return a sentence
+// that reports what they did. A Control holds nothing open between two calls.
 package control
 
 import (
@@ -76,9 +76,9 @@ func (c *Control) client(start bool) *client.Client {
 	return client.New(o)
 }
 
-// Through returns a function that makes a dialer through the daemon, which it starts if
-// there is none. If the daemon cannot be used, the dialer uses direct, and passed gets
-// the reason, unless the daemon is required.
+// Through returns a function that makes a dialer through the daemon, which it starts
+// if there is none. If the daemon cannot be used and is not required, the dialer uses
+// direct, and passed gets the reason.
 func (c *Control) Through(required bool, passed func(id, text string)) func(direct transport.Dialer) transport.DialCloser {
 	return func(direct transport.Dialer) transport.DialCloser {
 		if required {
@@ -105,7 +105,7 @@ func (c *Control) ask(ctx context.Context, command string) (answer []byte, runni
 	return answer, true, nil
 }
 
-// Fault returns an error about the daemon with its kind and its advice.
+// Fault returns an error about the daemon with its kind and its hint.
 func Fault(err error) error {
 	msg := err.Error()
 	if u, ok := errors.AsType[*client.Unavailable](err); ok && u.Hint != "" {
@@ -137,7 +137,7 @@ func (c *Control) Stop(ctx context.Context) (report string, err error) {
 	}
 	report = fmt.Sprintf("The pool daemon (pid %d) has stopped; its connections are closed.", before.PID)
 	if n := before.InFlight; n > 0 {
-		report += fmt.Sprintf(" What it was doing (actions on targets: %d) was ended.", n)
+		report += fmt.Sprintf(" Its running actions on targets (%d) were ended.", n)
 	}
 	return report, nil
 }
@@ -149,15 +149,15 @@ func (c *Control) Drain(ctx context.Context) (report string, err error) {
 	case before == nil || err != nil:
 		return noDaemon, err
 	case before.InFlight > 0:
-		return fmt.Sprintf("The pool daemon (pid %d) begins nothing new, and ends with what it is doing (actions on targets: %d). To end it before: kill %d",
+		return fmt.Sprintf("The pool daemon (pid %d) starts no new actions and ends when its running actions on targets (%d) have ended. To end it now: kill %d",
 			before.PID, before.InFlight, before.PID), nil
 	}
-	return fmt.Sprintf("The pool daemon (pid %d) begins nothing new and has ended.", before.PID), nil
+	return fmt.Sprintf("The pool daemon (pid %d) had no running actions and has ended.", before.PID), nil
 }
 
 const noDaemon = "No pool daemon runs."
 
-// Status returns the state of the daemon; nil if there is none.
+// Status returns the state of the daemon, nil if there is none.
 func (c *Control) Status(ctx context.Context) (*wire.Status, error) { return c.status(ctx, "status") }
 
 // status sends the daemon a command that it answers with its status.
@@ -172,7 +172,7 @@ func (c *Control) status(ctx context.Context, command string) (*wire.Status, err
 func decode(answer []byte) (*wire.Status, error) {
 	s := new(wire.Status)
 	if err := json.Unmarshal(answer, s); err != nil {
-		return nil, fault.New(Kind, "The pool daemon's answer cannot be read: %v", err)
+		return nil, fault.New(Kind, "The pool daemon's answer cannot be decoded: %v", err)
 	}
 	return s, nil
 }
@@ -197,7 +197,7 @@ func (c *Control) Log(ctx context.Context) (io.ReadCloser, error) {
 			return nil, err
 		}
 		if s.Log == "" {
-			return nil, fault.New(Kind, "The pool daemon (pid %d) logs to its standard error, where whoever started it reads it: under systemd, with journalctl --user -u bolt-pool.", s.PID)
+			return nil, fault.New(Kind, "The pool daemon (pid %d) logs to its standard error. If systemd runs it, read the log with 'journalctl --user -u bolt-pool'.", s.PID)
 		}
 	}
 	f, err := os.Open(c.place.Log)
@@ -205,7 +205,7 @@ func (c *Control) Log(ctx context.Context) (io.ReadCloser, error) {
 		return nil, fault.New(Kind, "There is no log of a pool daemon at %s.", c.place.Log)
 	}
 	if err != nil {
-		return nil, fault.File(c.place.Log, err, "The pool daemon's log '%s' is unreadable: %v", c.place.Log, fault.WithoutPath(err))
+		return nil, fault.File(c.place.Log, err, "The pool daemon's log '%s' cannot be read: %v", c.place.Log, fault.WithoutPath(err))
 	}
 	return f, nil
 }

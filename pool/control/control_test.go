@@ -9,7 +9,7 @@ import (
 	"bolt/format/fault"
 )
 
-func TestNoDaemon(t *testing.T) {
+func TestControlWithoutDaemon(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "pool", "pool.sock")

@@ -1,7 +1,8 @@
 // Package docker runs containers with the program docker of this machine.
 //
-// The program gets a list of arguments; there is no shell between. Its daemon
-// owns the containers, so one that is given up is ended through the daemon, too.
+// The program gets a list of arguments; no shell parses them. The containers
+// belong to docker's daemon, so a cancelled container is ended through the
+// daemon, too.
 //
 // Source: docker-run(1), docker-kill(1).
 package docker
@@ -18,49 +19,49 @@ import (
 	"time"
 )
 
-// program is looked for on PATH.
+// program is the name of the program on PATH.
 const program = "docker"
 
 // A Container is one run of an image.
 type Container struct {
 	Image   string
-	Command []string // instead of the image's own; empty: that
+	Command []string // replaces the image's own command, unless it is empty
 	Env     []Variable
 	Volumes []Volume
 	Ports   []Port
-	Workdir string // in the container; "": the image's own
-	Remove  bool   // once it has ended
+	Workdir string // in the container; "" for the image's own
+	Remove  bool   // after it has ended
 }
 
-// A Variable is one of the container's environment. A secret one is not seen in
-// the list of processes of this machine.
+// A Variable is an environment variable of the container. The value of a secret
+// variable does not appear in this machine's list of processes.
 type Variable struct {
 	Name, Value string
 	Secret      bool
 }
 
-// A Volume is a directory or a file of this machine in the container.
+// A Volume mounts a directory or a file of this machine in the container.
 type Volume struct{ Host, Container string }
 
-// A Port of this machine leads to one of the container.
+// A Port maps a port of this machine to a port of the container.
 type Port struct{ Host, Container int64 }
 
-// An Outcome is what came of a container that has run, or of docker's attempt to
-// run it: exit codes from 125 on may be docker's own.
+// An Outcome is the result of a container, or of docker's attempt to run it.
+// Exit codes from 125 on may be docker's own.
 type Outcome struct {
 	Stdout, Stderr []byte
 	ExitCode       int
 }
 
 const (
-	// maxOutput is how much is kept of each stream, as of the result of a task.
+	// maxOutput limits each stream that is kept, as for the result of a task.
 	maxOutput = 16 << 20
-	// patience is how long a container has to end when it is asked to.
+	// patience is how long a container may take to end when it is asked to.
 	patience = 5 * time.Second
 )
 
-// Run runs a container to its end. If ctx ends, so does the container, and the
-// error is the cause. Other errors say why it is not known what came of it.
+// Run runs a container until it ends. If ctx ends, Run ends the container and
+// returns the cause. Other errors are the reason why the outcome is unknown.
 func Run(ctx context.Context, c *Container) (*Outcome, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -71,7 +72,7 @@ func Run(ctx context.Context, c *Container) (*Outcome, error) {
 			cmd.Env = append(cmd.Environ(), v.Name+"="+v.Value)
 		}
 	}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // docker hands it on
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // docker forwards it to the container
 	cmd.WaitDelay = patience
 	stdout, stderr := &output{full: stop}, &output{full: stop}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -83,7 +84,7 @@ func Run(ctx context.Context, c *Container) (*Outcome, error) {
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fmt.Errorf("the program %s was not found on this machine: install it, containers are run by it", program)
+		return nil, fmt.Errorf("the program %s was not found on this machine. Install it: bolt runs containers with it", program)
 	case err != nil && !ran:
 		return nil, fmt.Errorf("%s could not be run: %w", program, err)
 	case ran && !exit.Exited():
@@ -92,16 +93,16 @@ func Run(ctx context.Context, c *Container) (*Outcome, error) {
 	return &Outcome{stdout.b.Bytes(), stderr.b.Bytes(), cmd.ProcessState.ExitCode()}, nil
 }
 
-// kill ends a container that has not ended when it was asked to. Most have, and
-// then docker does not find it.
+// kill ends a container that has not ended when it was asked to. Most containers
+// have ended, and then docker does not find them.
 func kill(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	_ = exec.CommandContext(ctx, program, "kill", name).Run()
 }
 
-// arguments are those of docker. The value of a secret variable comes from
-// docker's own environment.
+// arguments returns the arguments of docker. docker reads the value of a secret
+// variable from its own environment.
 func (c *Container) arguments(name string) []string {
 	args := []string{"run", "--name", name}
 	for _, v := range c.Env {
@@ -127,7 +128,7 @@ func (c *Container) arguments(name string) []string {
 	return append(args, c.Command...)
 }
 
-// An output keeps a stream. What is too much ends the container.
+// An output stores a stream. If the stream is too long, it ends the container.
 type output struct {
 	b    bytes.Buffer
 	full context.CancelCauseFunc
@@ -135,7 +136,7 @@ type output struct {
 
 func (o *output) Write(p []byte) (int, error) {
 	if o.b.Len()+len(p) > maxOutput {
-		o.full(fmt.Errorf("it printed more than the %d MiB that a result may have, and was ended: let it write to a volume", maxOutput>>20))
+		o.full(fmt.Errorf("it printed more than the limit of %d MiB for a result and was ended. Let it write to a volume", maxOutput>>20))
 		return len(p), nil
 	}
 	return o.b.Write(p)

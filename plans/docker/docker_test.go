@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// standIn puts a program in docker's place, which is a shell script. $DIR is a
-// directory of the test.
+// standIn replaces docker with a shell script. $DIR is a directory of the test.
 func standIn(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,8 +53,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCancel: a container that is given up is asked to end, and killed.
-func TestCancel(t *testing.T) {
+// TestCancelKillsContainer checks that a cancelled container is first asked to end
+// and then killed.
+func TestCancelKillsContainer(t *testing.T) {
 	dir := standIn(t, `echo "$1" >>"$DIR/calls"
 [ "$1" = run ] || exit 0
 sleep 60 >/dev/null 2>&1 &
@@ -80,8 +80,8 @@ wait`)
 	}
 }
 
-// TestTooMuch: what prints without an end is ended.
-func TestTooMuch(t *testing.T) {
+// TestOutputLimit checks that a container with endless output is ended.
+func TestOutputLimit(t *testing.T) {
 	standIn(t, `[ "$1" = run ] || exit 0; exec yes`)
 	if _, err := Run(t.Context(), &Container{Image: "img"}); err == nil || !strings.Contains(err.Error(), "16 MiB") {
 		t.Errorf("got %v", err)
@@ -90,13 +90,13 @@ func TestTooMuch(t *testing.T) {
 
 func TestNoDocker(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Run(t.Context(), &Container{Image: "img"}); err == nil || !strings.Contains(err.Error(), "install it") {
+	if _, err := Run(t.Context(), &Container{Image: "img"}); err == nil || !strings.Contains(err.Error(), "Install it") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestSignal: a docker that is killed leaves nothing that could be told.
-func TestSignal(t *testing.T) {
+// TestKilledDocker checks that a killed docker is an error.
+func TestKilledDocker(t *testing.T) {
 	standIn(t, `kill -9 $$`)
 	if _, err := Run(t.Context(), &Container{Image: "img"}); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("got %v", err)

@@ -8,18 +8,19 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Options say what is in a Graph.
+// Options configure a Graph.
 type Options struct {
-	// Dir is a directory: files below it are called by their path from there, so
-	// that a picture says nothing of the machine that drew it.
+	// Dir is a directory. Files below it are shown with their path relative to
+	// it, so that the picture does not depend on the machine.
 	Dir string
-	// Subplan returns the program that defines a plan, nil if there is none. With
-	// it, plans that are called by a name that is written there are frames with
-	// what they do, each of them once. An error of it is Of's.
+	// Subplan returns the program that defines a plan, nil if there is none.
+	// With it, a call of a plan by a literal name becomes a frame with the steps
+	// of that plan; each plan becomes a frame only once. Of returns an error of
+	// Subplan.
 	Subplan func(name string) (*syntax.Program, error)
 }
 
-// Of pictures the plan of a name that a program defines.
+// Of returns the graph of the named plan, which program must define.
 func Of(program *syntax.Program, name string, o Options) (*Graph, error) {
 	plan := definition(program, name)
 	if plan == nil {
@@ -53,17 +54,17 @@ func definition(program *syntax.Program, name string) *syntax.Plan {
 type builder struct {
 	o     Options
 	drawn map[string]bool // plans by name
-	err   error           // the first
+	err   error           // the first error
 
-	// Of the plan that is being drawn:
+	// The following fields belong to the plan that is being drawn.
 	file    *syntax.File
-	secret  map[syntax.Node]bool // what a Sensitive is made of
-	asides  []*Node              // all that run beside others, so far
-	running []*Node              // those of them that nothing waits for yet
-	futures map[*Node][]string   // variables that lead to them
+	secret  map[syntax.Node]bool // the expressions that a Sensitive is made from
+	asides  []*Node              // all nodes that run concurrently, so far
+	running []*Node              // asides that no node waits for yet
+	futures map[*Node][]string   // variables that contain their futures
 }
 
-// enter draws what is in a program, apart from what is around it.
+// enter draws a program independently of the program around it.
 func (b *builder) enter(program *syntax.Program, draw func()) {
 	outer := *b
 	b.file, b.secret, b.asides, b.running, b.futures = program.File, secrets(program), nil, nil, map[*Node][]string{}
@@ -71,7 +72,8 @@ func (b *builder) enter(program *syntax.Program, draw func()) {
 	b.file, b.secret, b.asides, b.running, b.futures = outer.file, outer.secret, outer.asides, outer.running, outer.futures
 }
 
-// block are the nodes of expressions one after the other, up to one that ends.
+// block returns the nodes of consecutive expressions, up to a node that ends the
+// block.
 func (b *builder) block(block *syntax.Block) []*Node {
 	if block == nil {
 		return nil
@@ -86,10 +88,10 @@ func (b *builder) block(block *syntax.Block) []*Node {
 	return list
 }
 
-// ended tells of nodes that are cut that nothing can follow.
+// ended reports whether the last node ends the block. list must be cut.
 func ended(list []*Node) bool { return len(list) > 0 && list[len(list)-1].ends }
 
-// cut leaves out what comes behind an end.
+// cut removes the nodes after an end.
 func cut(list []*Node) []*Node {
 	if i := slices.IndexFunc(list, func(n *Node) bool { return n.ends }); i >= 0 {
 		return list[:i+1]
@@ -97,8 +99,8 @@ func cut(list []*Node) []*Node {
 	return list
 }
 
-// nodes are those of an expression, in the order in which it is evaluated.
-// result is the variable that gets its value.
+// nodes returns the nodes of an expression, in the order of evaluation. result
+// is the variable that gets its value.
 func (b *builder) nodes(n syntax.Node, result string) []*Node {
 	switch x := n.(type) {
 	case *syntax.Paren:
@@ -131,7 +133,7 @@ func (b *builder) nodes(n syntax.Node, result string) []*Node {
 	return b.parts(n)
 }
 
-// parts are the nodes of what an expression is made of.
+// parts returns the nodes of the parts of an expression.
 func (b *builder) parts(n syntax.Node) []*Node {
 	var list []*Node
 	syntax.Walk(n, func(part syntax.Node) bool {
@@ -154,7 +156,7 @@ func (b *builder) branch(x syntax.Expr) []*Node {
 	return b.nodes(x, "")
 }
 
-// assign remembers which futures a variable leads to.
+// assign records which futures a variable contains.
 func (b *builder) assign(x *syntax.Assign) []*Node {
 	before := len(b.asides)
 	list := b.nodes(x.Y, b.text(x.X))
@@ -166,7 +168,8 @@ func (b *builder) assign(x *syntax.Assign) []*Node {
 	return list
 }
 
-// binary is a decision where an operand is evaluated or not.
+// binary returns the nodes of a binary expression. If the second operand of and
+// or or has nodes, the expression is a decision.
 func (b *builder) binary(x *syntax.Binary) []*Node {
 	first := b.nodes(x.X, "")
 	second := b.nodes(x.Y, "")
@@ -184,7 +187,8 @@ func (b *builder) binary(x *syntax.Binary) []*Node {
 	return cut(append(first, n))
 }
 
-// decision is by a condition. Without nodes in its branches there is none.
+// decision returns the nodes of a decision by a condition. If no branch has
+// nodes, it returns only the nodes of the condition.
 func (b *builder) decision(x syntax.Expr, word string, cond syntax.Expr, result string, branches ...Branch) []*Node {
 	list := b.nodes(cond, "")
 	if !slices.ContainsFunc(branches, func(b Branch) bool { return len(b.Body) > 0 }) {
@@ -216,7 +220,8 @@ func (b *builder) cases(x *syntax.Case, result string) []*Node {
 	return b.decision(x, "case", x.X, result, idleLast(branches)...)
 }
 
-// selector is like case; what it has no option for is an error.
+// selector is like cases; a value without a matching option is an error of the
+// plan.
 func (b *builder) selector(x *syntax.Selector, result string) []*Node {
 	branches := make([]Branch, len(x.Options))
 	for i, o := range x.Options {
@@ -229,7 +234,7 @@ func (b *builder) selector(x *syntax.Selector, result string) []*Node {
 	return b.decision(x, "case", x.X, result, branches...)
 }
 
-// idleLast makes one branch of all that do nothing.
+// idleLast merges all branches without nodes into one, the last.
 func idleLast(branches []Branch) []Branch {
 	var list []Branch
 	var idle []string
@@ -246,7 +251,7 @@ func idleLast(branches []Branch) []Branch {
 	return list
 }
 
-// node begins a node for an expression.
+// node makes a node for an expression.
 func (b *builder) node(x syntax.Node, kind Kind, name, result string) *Node {
 	return &Node{Kind: kind, Name: name, Result: result, Place: b.place(x)}
 }

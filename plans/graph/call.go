@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// A call is one of a function, however it is written.
+// A call is a call of a function in any notation.
 type call struct {
 	x      syntax.Expr
 	name   string
@@ -15,7 +15,7 @@ type call struct {
 	lambda *syntax.Lambda // or nil
 }
 
-// nameOf is the name of a function, "" for what is none.
+// nameOf returns the name of a function, "" if x is not a name.
 func nameOf(x syntax.Expr) string {
 	if n, is := x.(*syntax.Name); is {
 		return strings.TrimPrefix(n.Value, "::")
@@ -23,7 +23,7 @@ func nameOf(x syntax.Expr) string {
 	return ""
 }
 
-// call are the nodes of a call's arguments, and that of the call.
+// call returns the nodes of a call's arguments, and the node of the call.
 func (b *builder) call(c call, result string) []*Node {
 	var list []*Node
 	for _, x := range c.args {
@@ -41,7 +41,7 @@ func (b *builder) call(c call, result string) []*Node {
 	return cut(list)
 }
 
-// leaf is the node of a call that stands for itself.
+// leaf returns the node of a call that is drawn by itself.
 func (b *builder) leaf(c call, s signature, result string) *Node {
 	n := b.node(c.x, s.kind, c.name, result)
 	n.Code = b.whole(c)
@@ -76,7 +76,7 @@ func isHash(x syntax.Expr) bool {
 	return is
 }
 
-// options reads what comes behind the targets: a description, and a hash with
+// options reads the arguments after the targets: a description, and a hash with
 // arguments and options.
 func (b *builder) options(n *Node, args []syntax.Expr) {
 	switch args[0].(type) {
@@ -110,8 +110,8 @@ func (b *builder) option(n *Node, e *syntax.Entry) {
 	}
 }
 
-// waitedFor are the nodes that a call of wait waits for: those that variables
-// in its first argument lead to, or all.
+// waitedFor returns the nodes that a call of wait waits for: the futures in the
+// variables of its first argument, or all.
 func (b *builder) waitedFor(args []syntax.Expr) []*Node {
 	var names []string
 	if len(args) > 0 && !isHash(args[0]) {
@@ -134,7 +134,7 @@ func (b *builder) waitedFor(args []syntax.Expr) []*Node {
 	return waited
 }
 
-// nest makes the call of a plan a frame with what that plan does.
+// nest makes the call of a plan a frame that contains the steps of that plan.
 func (b *builder) nest(n *Node, c call) {
 	if b.o.Subplan == nil || b.err != nil || len(c.args) == 0 {
 		return
@@ -165,7 +165,7 @@ func (b *builder) nest(n *Node, c call) {
 	}
 }
 
-// around is the node of a call with a block, if there is something in it.
+// around returns the node of a call with a block, if the block has steps.
 func (b *builder) around(c call, result string) []*Node {
 	kind, known := frames[c.name]
 	if !known {
@@ -190,7 +190,7 @@ func (b *builder) around(c call, result string) []*Node {
 	return []*Node{n}
 }
 
-// jumps tells whether there is something in nodes that ends a block.
+// jumps reports whether nodes contain a node that ends a block.
 func jumps(list []*Node) bool {
 	for _, n := range list {
 		if n.Kind == Jump || n.Kind == Block && jumps(n.Body) {
@@ -205,7 +205,7 @@ func jumps(list []*Node) bool {
 	return false
 }
 
-// defined is the decision of then and lest: whether there is a value.
+// defined returns the decision of then and lest: whether there is a value.
 func (b *builder) defined(n *Node, c call) *Node {
 	n.Kind, n.Object = Decision, "undef"
 	if len(c.args) > 0 {
@@ -220,7 +220,7 @@ func (b *builder) defined(n *Node, c call) *Node {
 	return n
 }
 
-// apply is the node of an apply block, whose code is for targets.
+// apply returns the nodes of an apply block, whose code runs on targets.
 func (b *builder) apply(x *syntax.Apply, result string) []*Node {
 	var list []*Node
 	for _, arg := range x.Args {

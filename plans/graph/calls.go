@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// doUntil is the loop that begins at least once.
+// doUntil is the loop whose body runs at least once.
 const doUntil = "ctrl::do_until"
 
-// A signature says what the arguments of a function are: their indexes, -1 for
-// none.
+// A signature contains the indexes of a function's arguments by their meaning, -1
+// for none.
 type signature struct {
 	kind    Kind
 	object  []int
 	targets int
 }
 
-// signatures are the functions that are nodes without a body.
+// signatures are the functions whose nodes have no body.
 var signatures = map[string]signature{
 	"run_command":          {Step, []int{0}, 1},
 	"run_script":           {Step, []int{0}, 1},
@@ -45,9 +45,9 @@ var signatures = map[string]signature{
 	"break":                {Jump, nil, -1},
 }
 
-// signatureOf is the signature of the function of a call, if that is a node. A
-// function of a module may do anything, and so may what "call" calls; with a block
-// it is a frame.
+// signatureOf returns the signature of a called function if its call is a node. A
+// function of a module may do anything, and so may the function that "call" calls.
+// If such a call has a block, it is a frame instead.
 func signatureOf(c call) (s signature, is bool) {
 	if s, is = signatures[c.name]; is {
 		return s, true
@@ -56,10 +56,10 @@ func signatureOf(c call) (s signature, is bool) {
 	return signature{Step, nil, -1}, c.lambda == nil && (c.name == "call" || qualified && !slices.Contains(harmless, module))
 }
 
-// harmless are the namespaces of functions that act on no machine.
+// harmless are the namespaces of functions that do not act on machines.
 var harmless = []string{"ctrl", "dir", "file", "log", "out", "prompt", "stdlib", "system"}
 
-// frames are the functions whose block is more than a block that is called once.
+// frames are the functions whose block is not simply called once.
 var frames = map[string]Kind{
 	"parallelize": Parallel, "background": Aside, "catch_errors": Catch,
 	doUntil: Loop, "each": Loop, "map": Loop, "filter": Loop, "reduce": Loop, "slice": Loop, "reverse_each": Loop,

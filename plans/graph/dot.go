@@ -9,12 +9,12 @@ import (
 	"bolt/internal/graphviz"
 )
 
-// maxDotLine is how many characters of a line are in a node; its tooltip has
-// all of them.
+// maxDotLine is the maximum length of a line in a node, in characters. The node's
+// tooltip has the whole line.
 const maxDotLine = 60
 
-// WriteDot writes the graph in the language of Graphviz: frames are clusters,
-// from whose edge the arrows behind them begin. The error is w's.
+// WriteDot writes the graph in the language of Graphviz. Frames are clusters, and
+// the arrows to the next node begin at the cluster's edge. The error is w's.
 //
 // Source: https://graphviz.org/doc/info/lang.html, and its pages about
 // attributes.
@@ -33,8 +33,8 @@ func (g *Graph) WriteDot(w io.Writer) error {
 	return err
 }
 
-// dot writes a graph. Nodes are named n1, n2 …; the end of a frame n1 is xn1, and
-// where a frame n1 begins beside what follows is fn1.
+// dot writes a graph. Nodes are named n1, n2 …; the end of a frame n1 is xn1. If
+// a frame n1 runs concurrently, it begins at the point fn1.
 type dot struct {
 	buf   bytes.Buffer
 	ids   map[*Node]string
@@ -42,7 +42,7 @@ type dot struct {
 	edges []string
 }
 
-// An exit is where the arrow to what follows begins.
+// An exit is the beginning of the arrow to the next node.
 type exit struct {
 	from, label string
 	tail, head  string // clusters at whose edges the arrow begins and ends, or ""
@@ -54,7 +54,7 @@ func (d *dot) printf(level int, format string, args ...any) {
 	fmt.Fprintf(&d.buf, format+"\n", args...)
 }
 
-// sequence writes nodes one after the other, and returns how the last is left.
+// sequence writes consecutive nodes and returns the exits of the last one.
 func (d *dot) sequence(level int, list []*Node, from []exit) []exit {
 	for _, n := range list {
 		id := d.id(n)
@@ -79,7 +79,7 @@ func (d *dot) point(level int, id, style string) {
 	d.last = id
 }
 
-// leaf writes a node that is no frame, and the branches of a decision.
+// leaf writes a node that is not a frame, and the branches of a decision.
 func (d *dot) leaf(level int, id string, n *Node, from []exit) []exit {
 	d.printf(level, "%s [label=%s, tooltip=%s, %s]", id, d.label(n), graphviz.Quoted(n.note()), dotLooks(n.Kind))
 	d.last = id
@@ -101,8 +101,8 @@ func (d *dot) leaf(level int, id string, n *Node, from []exit) []exit {
 	return []exit{{from: id}}
 }
 
-// frame writes a cluster. Its end is a point below what is in it, where the
-// arrows that leave it begin.
+// frame writes a cluster. Its end is a point below its nodes, where the arrows
+// that leave it begin.
 func (d *dot) frame(level int, id string, n *Node, from []exit) []exit {
 	cluster := "cluster_" + id
 	d.printf(level, "subgraph %s {", cluster)
@@ -169,7 +169,7 @@ func (d *dot) label(n *Node) string {
 	return `"` + strings.Join(text, `\l`) + `\l"` // lines that begin at the left
 }
 
-// dotLooks are the attributes of a node.
+// dotLooks returns the attributes of a node.
 func dotLooks(k Kind) string {
 	l := looks(k)
 	text := fmt.Sprintf("fillcolor=%q, color=%q", l.fill, l.stroke)
@@ -184,7 +184,7 @@ func dotLooks(k Kind) string {
 	return text
 }
 
-// clusterLooks are the attributes of a frame.
+// clusterLooks returns the attributes of a frame.
 func clusterLooks(k Kind) string {
 	text := fmt.Sprintf("color=%q", looks(k).stroke)
 	switch k {

@@ -2,14 +2,14 @@ package graph
 
 import "strings"
 
-// fontSize and lineHeight are in pixels, as all that is drawn.
+// fontSize and lineHeight are in pixels, like all lengths in the picture.
 const (
 	fontSize   = 13
 	lineHeight = 17
 )
 
-// regular and bold are the widths of the characters from ' ' to '~' in thousandths of the font's size: the advances of DejaVu Sans 2.37. It
-// is the widest of the fonts that stand for Helvetica where that is not installed, so text fits its box with all of them.
+// regular and bold are the widths of the characters from ' ' to '~' in thousandths of the font's size: the advances of DejaVu Sans 2.37.
+// It is the widest of the fonts that replace a missing Helvetica. So text fits its box with all of them.
 var regular = [...]int{
 	318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337,
 	636, 636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531,
@@ -28,7 +28,7 @@ var bold = [...]int{
 	716, 716, 493, 595, 478, 712, 652, 924, 645, 652, 582, 712, 365, 712, 838,
 }
 
-// advance returns the width of a character, at most, in thousandths of the font's size.
+// advance returns the maximum width of a character, in thousandths of the font's size.
 func advance(r rune, strong bool) int {
 	switch {
 	case r >= ' ' && r <= '~' && strong:
@@ -36,10 +36,10 @@ func advance(r rune, strong bool) int {
 	case r >= ' ' && r <= '~':
 		return regular[r-' ']
 	}
-	return 1000 // of East Asian characters, which fill a square, and of the ellipsis; others are narrower
+	return 1000 // East Asian characters and the ellipsis fill a square; others are narrower
 }
 
-// textWidth is how wide a text may be.
+// textWidth returns the maximum width of a string.
 func textWidth(s string, bold bool) int {
 	sum := 0
 	for _, r := range s {
@@ -48,9 +48,8 @@ func textWidth(s string, bold bool) int {
 	return (sum*fontSize + 999) / 1000
 }
 
-// wrapped breaks a text into lines of a width, behind a comma or at a
-// blank where there is one.
-// What does not fit onto so many lines is left out.
+// wrapped breaks a string into lines of a width, after a comma or at a space if
+// possible. Text that does not fit into that many lines is left out.
 func wrapped(s string, bold bool, width, lines int) []string {
 	var list []string
 	for len(list) < lines-1 && textWidth(s, bold) > width {
@@ -69,7 +68,7 @@ func wrapped(s string, bold bool, width, lines int) []string {
 	return append(list, s)
 }
 
-// fitting is how many bytes of a text have room, at least one character.
+// fitting returns how many bytes of a string fit, at least one character.
 func fitting(s string, bold bool, width int) int {
 	sum := 0
 	for i, r := range s {

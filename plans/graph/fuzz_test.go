@@ -14,8 +14,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// FuzzPictures: whatever is read as a plan has pictures that are well formed,
-// in which nothing lies above another.
+// FuzzPictures checks that every valid plan has well-formed pictures without
+// overlapping boxes.
 func FuzzPictures(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.pp")
 	if err != nil {
@@ -45,7 +45,7 @@ func FuzzPictures(f *testing.F) {
 		}
 		g, err := parsed("p.pp", src, Options{Subplan: subplan})
 		if err != nil {
-			return // no plan
+			return // not a plan
 		}
 		dot, svg := pictures(t, g)
 		if err := wellFormed(svg); err != nil {
@@ -60,7 +60,7 @@ func FuzzPictures(f *testing.F) {
 	})
 }
 
-// wellFormed reads all of an XML document.
+// wellFormed parses a whole XML document.
 func wellFormed(text string) error {
 	d := xml.NewDecoder(strings.NewReader(text))
 	for {
@@ -81,8 +81,8 @@ var (
 	entity    = regexp.MustCompile(`&(?:amp;)?`)
 )
 
-// checkDot reads a text of Graphviz as far as WriteDot writes it: each line is
-// a statement, strings are whole, and what arrows join is there.
+// checkDot parses the part of the language of Graphviz that WriteDot uses: each
+// line is a statement, strings are complete, and the ends of arrows exist.
 func checkDot(text string) error {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	nodes := map[string]bool{}
@@ -128,8 +128,7 @@ func checkDot(text string) error {
 	return nil
 }
 
-// check tells whether all that is in a box is within it, and side by side or
-// below each other.
+// check checks that the children of a box are within it and do not overlap.
 func (b *box) check() error {
 	if b.mid < 0 || b.mid > b.w || b.w < 0 || b.h < 0 {
 		return fmt.Errorf("a box of %d × %d has its middle at %d", b.w, b.h, b.mid)

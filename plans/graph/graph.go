@@ -1,22 +1,22 @@
-// Package graph pictures plans: which steps there are, and in what order.
+// Package graph draws plans: their steps and the order of the steps.
 //
-// [Of] takes a plan's program apart into nodes. A node is a step, a decision with
-// its branches, a frame around others (a loop, parallelize, catch_errors …) or an
-// end. What acts on nothing is left out, and so is what comes behind an end.
-// [Graph.WriteDot] writes them in the language of Graphviz, [Graph.WriteSVG] draws
-// them itself.
+// [Of] splits a plan's program into nodes. A node is a step, a decision with its
+// branches, a frame around other nodes (a loop, parallelize, catch_errors …) or an
+// end. Expressions that act on nothing are left out, and so is code after an end.
+// [Graph.WriteDot] writes the nodes in the language of Graphviz, [Graph.WriteSVG]
+// draws them itself.
 //
-// Nothing is evaluated: what the nodes say is the text of the plan. Of what a
-// Sensitive is made of, variables alone are shown.
+// Nothing is evaluated: nodes contain the text of the plan. If an expression
+// becomes a Sensitive, only its variables are shown.
 package graph
 
 import "io"
 
-// A Graph is a plan as a picture.
+// A Graph is a plan as a graph of nodes.
 type Graph struct {
 	Plan string // its name
-	// Body is what the plan does, one after the other. Its first node is a Start,
-	// its last one an end.
+	// Body contains the nodes of the plan in order. Its first node is a Start, its
+	// last one an end.
 	Body []*Node
 }
 
@@ -26,69 +26,71 @@ type Place struct {
 	Line int // from 1
 }
 
-// A Kind is what a node is.
+// A Kind is the kind of a node.
 type Kind uint8
 
-// The kinds of nodes. Loop to Subplan are frames: they have a body.
+// These are the kinds of nodes. Loop to Subplan are frames: they have a body.
 const (
 	Start    Kind = iota // of the plan
 	Step                 // a call that acts on targets, or of a plan
-	Say                  // a call that only tells, asks or waits
+	Say                  // a call that only prints, prompts or waits
 	Decision             // if, unless, case, a selector, and, or, then, lest
-	Return               // ends the plan, or the branch that is run beside others
+	Return               // ends the plan, or the branch that runs concurrently
 	Fail                 // ends the plan with an error
-	Jump                 // next or break: ends one turn of a block, or all of them
-	End                  // of a plan that says nothing of it
+	Jump                 // next or break: ends one call of a block, or all of them
+	End                  // the end of a plan that has no return
 	Loop                 // its body is called for each element, or until it returns true
-	Parallel             // its body is called for all elements at once
-	Aside                // its body runs beside what follows, until a node waits for it
-	Catch                // an error in its body ends the body alone
+	Parallel             // its body is called for all elements concurrently
+	Aside                // its body runs concurrently with the next nodes, until a node waits for it
+	Catch                // an error in its body ends only the body
 	Block                // its body is called once
-	Subplan              // its body is the plan that is called
+	Subplan              // its body is the called plan
 )
 
-// A Node is a piece of a plan. All texts are on one line and without control
+// A Node is a part of a plan. All strings are on one line and have no control
 // characters.
 type Node struct {
 	Kind Kind
-	// Name is the function or the word: run_command, if, return.
+	// Name is the function or keyword: run_command, if, return.
 	Name string
 	// Result is the variable that gets its value: "$r", or "".
 	Result string
-	// Object is what is run, said, returned or decided by; of a frame it is what is
-	// called for what.
+	// Object is the object of the node: the command that it runs, the message that
+	// it prints, the value that it returns, or the condition of a decision. The
+	// Object of a frame is its call.
 	Object      string
 	Description string
 	Targets     string
 	Arguments   []string // of a task or plan: "name => 'nginx'"
 	Options     []string // "_serial => 5"
-	Code        string   // all of it, without the bodies of frames and branches
+	Code        string   // the whole code, without the bodies of frames and branches
 	Place       Place
 
 	Branches []Branch // of a Decision, two or more
 	Body     []*Node  // of a frame
-	// Waits are the nodes of the kind Aside that have come to their end before
-	// this one has.
+	// Waits are the nodes of the kind Aside that must have ended before this node
+	// ends.
 	Waits []*Node
 
 	flow
 }
 
-// A Branch is one way to go on from a decision. Without nodes it leads to what
-// follows.
+// A Branch is a branch of a decision. If it has no nodes, it leads to the next
+// node.
 type Branch struct {
 	Label string
 	Body  []*Node
 }
 
-// A flow says what nodes lead to.
+// A flow describes how nodes continue.
 type flow struct {
 	ends   bool // nothing follows in the same block
 	leaves bool // nothing follows in the same plan
-	acts   bool // there is more to it than a Jump
+	acts   bool // it contains more than a Jump
 }
 
-// flowOf is the flow of nodes one after the other, of which the last may end.
+// flowOf returns the flow of consecutive nodes, of which the last one may be an
+// end.
 func flowOf(list []*Node) flow {
 	var f flow
 	for _, n := range list {
@@ -101,7 +103,7 @@ func flowOf(list []*Node) flow {
 	return f
 }
 
-// settle fills in the flow of a node that is complete.
+// settle sets the flow of a complete node.
 func (n *Node) settle() {
 	switch n.Kind {
 	case Start:
@@ -121,7 +123,7 @@ func (n *Node) settle() {
 		n.flow = flow{ends: f.leaves, leaves: f.leaves, acts: f.acts}
 	case Loop:
 		f := flowOf(n.Body)
-		always := n.Name == doUntil && f.leaves // others may have no element
+		always := n.Name == doUntil && f.leaves // other loops may have no element
 		n.flow = flow{ends: always, leaves: always, acts: f.acts}
 	default:
 		n.flow = flow{acts: true}
@@ -131,7 +133,7 @@ func (n *Node) settle() {
 // frame reports whether a node has a body.
 func (n *Node) frame() bool { return n.Kind >= Loop }
 
-// The formats of Write.
+// These are the formats of Write.
 const (
 	formatDot = "dot"
 	formatSVG = "svg"

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected pictures anew")
 
-// of pictures the plan in a text.
+// of returns the graph of the plan in src.
 func of(t testing.TB, file, src string, o Options) *Graph {
 	t.Helper()
 	g, err := parsed(file, src, o)
@@ -44,7 +44,7 @@ func parsed(file, src string, o Options) (*Graph, error) {
 	return Of(prog, name, o)
 }
 
-// pictures are both forms of a graph.
+// pictures returns a graph in both formats.
 func pictures(t testing.TB, g *Graph) (dot, svg string) {
 	t.Helper()
 	var a, b bytes.Buffer
@@ -57,7 +57,7 @@ func pictures(t testing.TB, g *Graph) (dot, svg string) {
 	return a.String(), b.String()
 }
 
-// TestPictures compares whole pictures. Whoever changes them looks at them.
+// TestPictures compares whole pictures. If you change them, look at them.
 func TestPictures(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.pp")
 	if err != nil || len(files) == 0 {
@@ -87,8 +87,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// outline is a graph in few words: nodes separated by ";", branches and bodies
-// in braces.
+// outline returns a short form of a graph: nodes separated by ";", branches and
+// bodies in braces.
 func outline(list []*Node) string {
 	var parts []string
 	for _, n := range list {
@@ -116,10 +116,10 @@ func outline(list []*Node) string {
 	return strings.Join(parts, "; ")
 }
 
-// plan is a plan around code.
+// plan returns a plan that contains code.
 func plan(code string) string { return "plan p($t) {\n" + code + "\n}" }
 
-func TestOrder(t *testing.T) {
+func TestNodeOrder(t *testing.T) {
 	for _, c := range []struct{ name, code, want string }{
 		{"empty", "", "end"},
 		{"values alone", "$x = 1 + 2\nif $x { $y = 3 }\n$l.each |$z| { notice($z) }", "end"},
@@ -172,7 +172,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestWhatAStepSays(t *testing.T) {
+func TestNodeTexts(t *testing.T) {
 	for code, want := range map[string]string{
 		`run_command('a  b', $t)`:                                        "run_command|a b|on $t",
 		`run_command("a ${b['x']} \"q\"", 'web')`:                        `run_command|a ${b['x']} "q"|on 'web'`,
@@ -209,7 +209,7 @@ func TestWhatAStepSays(t *testing.T) {
 	}
 }
 
-// TestSecrets: nothing that a Sensitive is made of is in a picture.
+// TestSecrets checks that pictures contain no part of a Sensitive.
 func TestSecrets(t *testing.T) {
 	for _, code := range []string{
 		`run_task('a', $t, 'password' => Sensitive('hunter2'))`,
@@ -247,7 +247,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSubplans: each is drawn once, and calls of what is drawn are steps.
+// TestSubplans checks that each plan is drawn once, and that further calls of
+// it are steps.
 func TestSubplans(t *testing.T) {
 	sources := map[string]string{
 		"a": "plan a($t) {\n  run_command('in a', $t)\n  run_plan('::b', $t)\n  run_plan('a', $t)\n}",
@@ -288,7 +289,7 @@ func TestSubplans(t *testing.T) {
 	}
 }
 
-// TestYAML: a plan in YAML has its places in the YAML file.
+// TestYAML checks that the positions of a YAML plan refer to the YAML file.
 func TestYAML(t *testing.T) {
 	src := "parameters:\n  targets: {type: TargetSpec}\nsteps:\n  - name: up\n    command: uptime\n    targets: $targets\n  - task: package\n    targets: $targets\n    parameters: {name: nginx}\n  - eval: |\n      if $up.ok {\n        run_command('x', $targets)\n      }\nreturn: $up\n"
 	p, err := yamlplan.Parse("site::y", "y.yaml", []byte(src))
@@ -316,7 +317,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-func TestPlacesBelowADirectory(t *testing.T) {
+func TestPlacesAreRelativeToDir(t *testing.T) {
 	for dir, want := range map[string]string{"/p": "plans/a.pp", "/p/": "plans/a.pp", "/p/plan": "/p/plans/a.pp", "": "/p/plans/a.pp"} {
 		g := of(t, "/p/plans/a.pp", plan(""), Options{Dir: dir})
 		if got := g.Body[0].Place; got != (Place{want, 1}) {
@@ -325,7 +326,7 @@ func TestPlacesBelowADirectory(t *testing.T) {
 	}
 }
 
-func TestNoSuchPlan(t *testing.T) {
+func TestUnknownPlan(t *testing.T) {
 	prog, err := syntax.Parse(syntax.NewFile("", plan("")), syntax.Options{Tasks: true})
 	if err != nil {
 		t.Fatal(err)

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// A tone is how a line of a node is written.
+// A tone is the style of a line of a node.
 type tone uint8
 
 const (
-	strong tone = iota // what the node is
-	plain              // what it does
-	faint              // how
+	strong tone = iota // the function or keyword
+	plain              // the object
+	faint              // details
 )
 
-// A line is one of the text in a node.
+// A line is a line of text in a node.
 type line struct {
 	text string
 	tone tone
 }
 
-// lines are what stands in a node.
+// lines returns the lines of a node.
 func (n *Node) lines() []line {
 	var list []line
 	add := func(t tone, prefix, text string) {
@@ -58,7 +58,7 @@ func (n *Node) lines() []line {
 	return list
 }
 
-// note is all that is known of a node, for who points at it.
+// note returns all details of a node, for its tooltip.
 func (n *Node) note() string { return n.Code + "\n" + n.Place.String() }
 
 // String returns "file:line".

@@ -1,18 +1,18 @@
 package graph
 
-// Distances, in pixels.
+// These are distances in pixels.
 const (
-	gap      = 26 // between what follows each other
-	aside    = 32 // between what is side by side
+	gap      = 26 // between consecutive nodes
+	aside    = 32 // between nodes side by side
 	padding  = 10 // around the text of a node
-	inset    = 18 // around what is in a frame
-	turn     = 14 // from a node to where its arrow turns
+	inset    = 18 // around the body of a frame
+	turn     = 14 // from a node to the bend of its arrow
 	maxText  = 330
 	minWidth = 110
 	stub     = 34 // of a branch without nodes
 )
 
-// A box is a piece of the picture with a place for what is in it. The arrow to
+// A box is a part of the picture with positions for its contents. The arrow to
 // it ends at its top edge, the arrow from it begins at its bottom edge, both mid
 // pixels from its left edge.
 type box struct {
@@ -22,25 +22,28 @@ type box struct {
 	mid    int
 	open   bool    // an arrow leaves it
 	text   int     // the height of a frame's or decision's own part
-	kids   []child // of a sequence its nodes, of others branches or the body
+	kids   []child // the nodes of a sequence; otherwise the branches or the body
 	labels []label
 }
 
-// A child is a box within another, at a place from its left top corner.
+// A child is a box within another box, at a position relative to that box's top
+// left corner.
 type child struct {
 	*box
 	x, y int
-	// fork is where the arrow to what runs aside begins; 0 for all else.
+	// fork is the height at which the arrow to an Aside begins; 0 for other
+	// nodes.
 	fork int
 }
 
-// A label is that of a branch.
+// A label is the label of a branch.
 type label struct {
 	text string
 	x, y int
 }
 
-// sequenceBox has nodes below each other, and on their right what runs aside.
+// sequenceBox returns a box with nodes below each other, and the Asides on their
+// right.
 func sequenceBox(list []*Node) *box {
 	b := &box{open: true, kids: make([]child, len(list))}
 	y, low := 0, 0
@@ -68,11 +71,10 @@ func sequenceBox(list []*Node) *box {
 	return b
 }
 
-// place moves the nodes of a sequence to where they are from left to right. The
-// later something begins aside, the nearer it is, so that no arrow to it crosses
-// a box.
+// place sets the horizontal positions of a sequence's nodes. Asides that begin
+// later are nearer, so that no arrow to an Aside crosses a box.
 func (b *box) place() {
-	ends := map[*Node]int{} // of what runs aside: where it is waited for
+	ends := map[*Node]int{} // of Asides: the height at which a node waits for them
 	for i := range b.kids {
 		k := &b.kids[i]
 		for _, n := range k.node.Waits {
@@ -117,7 +119,7 @@ func nodeBox(n *Node) *box {
 	return b
 }
 
-// textBox is a box for the text of a node, each line of which may be broken.
+// textBox returns a box for the text of a node. Long lines are broken.
 func textBox(n *Node, most int) *box {
 	b := &box{node: n, open: !n.ends}
 	for _, l := range n.lines() {
@@ -139,7 +141,8 @@ func textsWidth(list []line) int {
 	return w
 }
 
-// frameBox has its text above what is in it. A loop has room for the way back.
+// frameBox returns a box with the text above the body. A loop has room for the
+// arrow back.
 func frameBox(n *Node) *box {
 	b := textBox(n, 2)
 	body := sequenceBox(n.Body)
@@ -158,8 +161,8 @@ func frameBox(n *Node) *box {
 	return b
 }
 
-// decisionBox has the branches side by side below the question. Of two the
-// first goes straight down.
+// decisionBox returns a box with the branches side by side below the condition.
+// If there are two branches, the first one goes straight down.
 func decisionBox(n *Node) *box {
 	b := textBox(n, 2)
 	b.w += 2 * padding // the points of its shape

@@ -1,13 +1,13 @@
 package graph
 
-// arrows is the colour of what joins nodes.
+// arrows is the colour of the arrows between nodes.
 const arrows = "#566573"
 
-// colours are those of a node.
+// colours are the colours of a node.
 type colours struct{ fill, stroke string }
 
-// looks are the colours of a kind of nodes; of frames both pictures use the
-// stroke for the edge.
+// looks returns the colours of a kind of nodes. Both formats use the stroke for
+// the edge of frames.
 func looks(k Kind) colours {
 	switch k {
 	case Start:

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// margin is around the picture.
+// margin is the margin around the picture.
 const margin = 20
 
-// WriteSVG draws the graph as a picture that stands for itself: no scripts, no
-// references, and its own background. What each node is, it says in full to who
-// points at it. The error is w's.
+// WriteSVG draws the graph as a self-contained picture: it has no scripts and no
+// references, and its own background. The tooltip of each node contains all
+// details. The error is w's.
 //
 // Source: SVG 1.1, second edition (W3C, 2011).
 func (g *Graph) WriteSVG(w io.Writer) error {
@@ -29,20 +29,21 @@ func (g *Graph) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// A canvas has what is drawn. All places are those of the picture.
+// A canvas contains the drawing. All positions are relative to the picture.
 type canvas struct{ buf bytes.Buffer }
 
 func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.buf, format+"\n", args...) }
 
-// escaped is text as XML has it.
+// escaped returns a string in the form of XML.
 func escaped(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a Buffer takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a Buffer returns no errors
 	return b.String()
 }
 
-// sequence draws nodes below each other. The arrow to the first begins at a
-// height of its own, from; returned is where the arrow from the last one begins.
+// sequence draws nodes below each other. The arrow to the first node begins at
+// the height from. It returns the height at which the arrow from the last node
+// begins.
 func (c *canvas) sequence(b *box, x, y, from int) int {
 	mid := x + b.mid
 	for i := range b.kids {
@@ -65,7 +66,7 @@ func (c *canvas) sequence(b *box, x, y, from int) int {
 	return from
 }
 
-// waits draws the arrows to a node from what ran aside and has ended before it.
+// waits draws the arrows to a node from the Asides that must end before it.
 func (c *canvas) waits(b *box, k *child, x, y int) {
 	if len(k.node.Waits) == 0 {
 		return
@@ -80,7 +81,7 @@ func (c *canvas) waits(b *box, k *child, x, y int) {
 	}
 }
 
-// draw draws a node and what is in it.
+// draw draws a node and its contents.
 func (c *canvas) draw(b *box, x, y int) {
 	c.printf("<g><title>%s</title>", escaped(b.node.note()))
 	switch {
@@ -93,8 +94,8 @@ func (c *canvas) draw(b *box, x, y int) {
 	}
 }
 
-// leaf draws a node that has only text. Those where a plan begins and ends are
-// round.
+// leaf draws a node that has only text. The nodes where a plan begins and ends
+// are round.
 func (c *canvas) leaf(b *box, x, y int) {
 	l := looks(b.node.Kind)
 	centre, radius, ink := 0, 5, "#1b2631"
@@ -109,7 +110,7 @@ func (c *canvas) leaf(b *box, x, y int) {
 	c.printf("</g>")
 }
 
-// text draws the lines of a node, from its left edge on or around a centre.
+// text draws the lines of a node, from its left edge or centred around centre.
 func (c *canvas) text(b *box, x, y, centre int, ink string) {
 	at, anchor := x+padding, ""
 	if centre > 0 {
@@ -127,8 +128,8 @@ func (c *canvas) text(b *box, x, y, centre int, ink string) {
 	}
 }
 
-// frame draws a node with a body. What is called for many at once has a second
-// edge, and what is called again and again an arrow back to its beginning.
+// frame draws a node with a body. A frame whose body runs concurrently for many
+// elements has a second edge. A loop has an arrow back to its beginning.
 func (c *canvas) frame(b *box, x, y int) {
 	kind := b.node.Kind
 	l, dash := looks(kind), ""
@@ -157,7 +158,7 @@ func (c *canvas) frame(b *box, x, y int) {
 	}
 }
 
-// decision draws the question, and the branches below it.
+// decision draws the condition, and the branches below it.
 func (c *canvas) decision(b *box, x, y int) {
 	l := looks(b.node.Kind)
 	head, mid := textsWidth(b.lines)+4*padding, x+b.mid
@@ -179,7 +180,8 @@ func (c *canvas) decision(b *box, x, y int) {
 	}
 }
 
-// line draws a line through points, x and y by turns, and a head at its end.
+// line draws a line through points (x and y alternate), and an arrowhead at its
+// end.
 func (c *canvas) line(colour, dash string, head bool, points ...int) {
 	if dash != "" {
 		dash = ` stroke-dasharray="` + dash + `"`

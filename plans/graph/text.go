@@ -8,14 +8,14 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// hidden stands for what is not shown.
+// hidden replaces text that is not shown.
 const hidden = "…"
 
-// text is an expression on one line, without what is secret and without the
-// arguments of calls that are nodes themselves.
+// text returns an expression on one line, without secrets and without the
+// arguments of calls that have their own nodes.
 func (b *builder) text(x syntax.Expr) string { return b.textBut(nil, x) }
 
-// textBut is text in which one call has its arguments.
+// textBut is like text, but keeps the arguments of the call full.
 func (b *builder) textBut(full, x syntax.Expr) string {
 	return clean(syntax.Inline(x, func(part syntax.Expr) (string, bool) {
 		if b.secret[part] {
@@ -29,7 +29,7 @@ func (b *builder) textBut(full, x syntax.Expr) string {
 	}))
 }
 
-// short is what stands for a step.
+// short returns the short form of a call that is a step.
 func short(x syntax.Expr) (string, bool) {
 	name := ""
 	switch p := x.(type) {
@@ -44,7 +44,7 @@ func short(x syntax.Expr) (string, bool) {
 	return "", false
 }
 
-// label is text for a line of its own: strings have no quotes.
+// label is like text, but strings have no quotation marks.
 func (b *builder) label(x syntax.Expr) string {
 	if h, is := x.(*syntax.Heredoc); is && !b.secret[x] {
 		x = h.Text
@@ -62,7 +62,8 @@ func (b *builder) label(x syntax.Expr) string {
 	return b.text(x)
 }
 
-// pieces is a string with interpolation without quotes and escapes.
+// pieces returns a string with interpolation, without quotation marks and
+// escapes.
 func (b *builder) pieces(x *syntax.Concat) string {
 	var text strings.Builder
 	for _, part := range x.Parts {
@@ -76,7 +77,7 @@ func (b *builder) pieces(x *syntax.Concat) string {
 	return text.String()
 }
 
-// whole is a call without its block.
+// whole returns a call without its block.
 func (b *builder) whole(c call) string {
 	switch x := c.x.(type) {
 	case *syntax.Call:
@@ -91,7 +92,7 @@ func (b *builder) whole(c call) string {
 	return ""
 }
 
-// head is a call with the parameters of its block.
+// head returns a call with the parameters of its block.
 func (b *builder) head(c call) string {
 	text := strings.TrimSuffix(b.whole(c), "()")
 	var names []string
@@ -104,7 +105,7 @@ func (b *builder) head(c call) string {
 	return text
 }
 
-// clean makes one line of a text, without control characters.
+// clean returns a string as one line without control characters.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -118,7 +119,7 @@ func clean(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// secrets are the parts of what a program makes Sensitive.
+// secrets returns the parts of expressions that a program makes Sensitive.
 func secrets(program *syntax.Program) map[syntax.Node]bool {
 	all := map[syntax.Node]bool{}
 	hide := func(list []syntax.Expr) {
@@ -151,7 +152,7 @@ func secrets(program *syntax.Program) map[syntax.Node]bool {
 	return all
 }
 
-// convertsTo tells of a call that it makes a Sensitive of its arguments.
+// convertsTo reports whether a call makes a Sensitive from its arguments.
 func convertsTo(name string, args []syntax.Expr) bool {
 	if name != "new" && name != "convert_to" {
 		return false
@@ -164,7 +165,7 @@ func convertsTo(name string, args []syntax.Expr) bool {
 	return false
 }
 
-// namesSensitive tells of a type that it is Sensitive, or has to do with it.
+// namesSensitive reports whether a type is Sensitive or contains it.
 func namesSensitive(x syntax.Expr) bool {
 	switch x := x.(type) {
 	case *syntax.Paren:

@@ -9,8 +9,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// FuzzPlan: no text is a panic; a plan that is accepted is a program whose
-// nodes are in the file, and converts to one.
+// FuzzPlan checks that no text causes a panic, that the nodes of a valid plan's
+// program are in the file, and that it converts to a valid plan.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"steps: []",

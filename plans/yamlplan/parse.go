@@ -13,13 +13,13 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// Kinds of errors.
+// These are the kinds of errors.
 const (
 	kindInvalid  = "bolt/invalid-plan"
 	kindLanguage = "bolt/pal-error"
 )
 
-const nameRule = "a name has small letters, digits and _, and begins with no digit"
+const nameRule = "a name can only have lowercase letters, digits and _, and cannot begin with a digit"
 
 var varName = lazyregexp.New(`^[a-z_][a-z0-9_]*$`)
 
@@ -28,12 +28,12 @@ var (
 	parameterKeys = []string{"type", "default", "description"}
 )
 
-// Parse reads the text of a plan; file is for messages and positions. Errors are
-// *fault.Error: of kind bolt/invalid-plan with the file in their details for
-// what no plan can be, of kind bolt/pal-error for text that is no YAML (with file
-// and line in their details) and for types that are none. The message is about
-// the first thing that is wrong, as Bolt's is; the hint has the lines, and what
-// else is wrong.
+// Parse parses the text of a plan; file is for messages and positions. Errors are
+// *fault.Error. If the plan is invalid, their kind is bolt/invalid-plan, and the
+// details contain the file. If the text is not YAML, the kind is bolt/pal-error,
+// and the details contain the file and line. An invalid type has the kind
+// bolt/pal-error, too. The message describes the first problem, as in Bolt; the
+// hint contains the lines and the other problems.
 func Parse(name, file string, src []byte) (*Plan, error) {
 	doc, err := yaml.DecodeNodes(src, file)
 	if err != nil {
@@ -57,14 +57,14 @@ func yamlFault(err error, file string) error {
 	if e.Line > 0 {
 		details.Set("line", int64(e.Line))
 	}
-	msg := "The plan is not good YAML: " + e.Problem
+	msg := "The plan is not valid YAML: " + e.Problem
 	if e.Alias {
-		msg = "Plans cannot have aliases (*name) of YAML: " + e.Problem
+		msg = "Plans cannot have YAML aliases (*name): " + e.Problem
 	}
 	return &fault.Error{Kind: kindLanguage, Msg: msg, Details: details, Err: err}
 }
 
-// A problem is one thing that is wrong.
+// A problem is one problem of a plan.
 type problem struct {
 	kind string
 	line int
@@ -72,7 +72,7 @@ type problem struct {
 	hint string // what to do about it, or ""
 }
 
-// A reader makes a Plan of a document and collects what is wrong with it.
+// A reader makes a Plan from a document and collects its problems.
 type reader struct {
 	plan     *Plan
 	problems []problem
@@ -83,7 +83,7 @@ func (r *reader) wrong(line int, format string, args ...any) {
 	r.add(problem{kind: kindInvalid, line: line, msg: fmt.Sprintf(format, args...)})
 }
 
-// maxProblems limits how many problems are told.
+// maxProblems limits the number of reported problems.
 const maxProblems = 20
 
 func (r *reader) add(p problem) {
@@ -159,7 +159,7 @@ func (r *reader) read(doc *yaml.Node) {
 	}
 }
 
-// words is the text of a description.
+// words returns the text of a description.
 func (r *reader) words(n *yaml.Node, what string) string {
 	switch {
 	case n == nil || isNull(n) || n.Value == false:
@@ -185,7 +185,7 @@ func (r *reader) parameters(n *yaml.Node) {
 		if !isText || !varName().MatchString(name) {
 			bad := problem{kind: kindInvalid, line: pair.Key.Line, msg: "Invalid parameter name " + inspect(pair.Key), hint: nameRule}
 			if !isText {
-				bad.hint = "YAML takes " + shortened(pair.Key.Text) + " for no string; put it in quotes"
+				bad.hint = "YAML does not read " + shortened(pair.Key.Text) + " as a string. Put it in quotation marks."
 			}
 			r.add(bad)
 			continue
@@ -196,7 +196,7 @@ func (r *reader) parameters(n *yaml.Node) {
 		} else if !isNull(def) && def.Value != false {
 			r.wrong(def.Line, "Plan parameter %q must be a hash with the keys %s", name, strings.Join(parameterKeys, ", "))
 		}
-		if r.used[name] { // the last of equal keys is the one
+		if r.used[name] { // the last of equal keys takes effect
 			i := slices.IndexFunc(r.plan.Parameters, func(p Parameter) bool { return p.Name == name })
 			r.plan.Parameters[i] = param
 			continue
@@ -228,7 +228,7 @@ func (r *reader) parameter(param *Parameter, def fields) {
 	param.HasDescription = words != nil && !isNull(words) && words.Value != false
 }
 
-// fields are the pairs of a mapping. Of equal keys the last one counts.
+// fields are the pairs of a mapping. The last of equal keys takes effect.
 type fields struct {
 	names  []string
 	keys   map[string]*yaml.Node
@@ -262,7 +262,7 @@ func isNull(n *yaml.Node) bool {
 	return n.Style != yaml.List && n.Style != yaml.Mapping && n.Value == nil
 }
 
-// quoted writes a list of keys.
+// quoted formats a list of keys.
 func quoted(list []string) string {
 	q := make([]string, len(list))
 	for i, s := range list {
@@ -271,7 +271,7 @@ func quoted(list []string) string {
 	return "[" + strings.Join(q, ", ") + "]"
 }
 
-// inspect writes a value for a message.
+// inspect formats a value for a message.
 func inspect(n *yaml.Node) string {
 	switch v := n.Value.(type) {
 	case nil:

@@ -20,7 +20,7 @@ func parse(t *testing.T, src string) *Plan {
 	return p
 }
 
-// problemText is an error as people see it.
+// problemText returns an error in its form for people.
 func problemText(err error) string {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -85,9 +85,9 @@ return: $a
 	}
 }
 
-// TestBad has plans with something wrong: what is told first, and pieces of
-// what else is told.
-func TestBad(t *testing.T) {
+// TestInvalidPlans checks the first reported problem of invalid plans, and parts of
+// the other problems.
+func TestInvalidPlans(t *testing.T) {
 	const invalid = `bolt/invalid-plan {"file":"plans/p.yaml"}` + "\n"
 	tests := []struct {
 		name, src, want string
@@ -124,12 +124,12 @@ func TestBad(t *testing.T) {
 		{"arguments", "steps: [{script: a, targets: b, arguments: $x}]", invalid + "Parse error in step number 1: \n arguments key must be an array", nil},
 		{"pwsh_params", "steps: [{script: a, targets: b, pwsh_params: []}]", invalid + "Parse error in step number 1: \n pwsh_params key must be a hash", nil},
 		{"env_vars", "steps: [{command: a, targets: b, env_vars: x}]", invalid + "Parse error in step number 1: \n env_vars key must be a hash or evaluable string", nil},
-		{"shell's variable", "steps:\n  - command: echo $HOME\n    targets: x", invalid + "Parse error in step number 1: \n Error parsing \"command\": $HOME", []string{"line 2", "single quotes"}},
+		{"shell's variable", "steps:\n  - command: echo $HOME\n    targets: x", invalid + "Parse error in step number 1: \n Error parsing \"command\": $HOME", []string{"line 2", "single quotation marks"}},
 		{"shell's default", "steps:\n  - command: echo ${FOO:-bar}\n    targets: x", invalid + "Parse error in step number 1: \n Error parsing \"command\": unexpected ':'", nil},
 		{"inside of a parameter", "steps:\n  - task: a\n    targets: x\n    parameters:\n      deep:\n        - $a.\n", invalid + "Parse error in step number 1: \n Error parsing \"deep\": ", []string{"line 6"}},
 		{"block of code", "steps:\n  - eval: |\n      $a = 1\n\n      $b = = 2\n", invalid + "Parse error in step number 1: \n Error parsing \"eval\": unexpected '='", []string{"line 5"}},
 		{"return", "steps: []\nreturn:\n  a: $x[", invalid + "Error parsing \"a\": ", []string{"line 3"}},
-		{"long number", "steps: [{eval: 123456789012345678901234567890}]", invalid + "Parse error in step number 1: \n Error parsing \"eval\": ", []string{"in quotes"}},
+		{"long number", "steps: [{eval: 123456789012345678901234567890}]", invalid + "Parse error in step number 1: \n Error parsing \"eval\": ", []string{"in quotation marks"}},
 		{"no number", "parameters: {a: {default: .nan}}\nsteps: []", invalid + "Error parsing \"a\": ", nil},
 		{"resources", "steps: [{resources: $x, targets: y}]", invalid + "Parse error in step number 1: \n resources key must be an array", nil},
 		{"title alone", "steps: [{resources: [{title: x}], targets: y}]", invalid + "Parse error in step number 1: \n Resource declaration must include type key if title key is set", nil},
@@ -156,8 +156,8 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestGood has what looks wrong and is not.
-func TestGood(t *testing.T) {
+// TestUnusualValidPlans parses valid plans that look invalid.
+func TestUnusualValidPlans(t *testing.T) {
 	for name, src := range map[string]string{
 		"shell's variables in single quotes": "steps: [{command: 'echo $HOME ${FOO:-bar}', targets: x}]",
 		"shell's variables, folded":          "steps:\n  - command: >\n      echo $HOME ${FOO:-bar}\n    targets: x",

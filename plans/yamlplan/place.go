@@ -7,7 +7,7 @@ import (
 	"bolt/format/yaml"
 )
 
-// lineOffsets returns the offset of each line of a text.
+// lineOffsets returns the offset of each line of src.
 func lineOffsets(src string) []int {
 	offsets := []int{0}
 	for i := range len(src) {
@@ -18,7 +18,8 @@ func lineOffsets(src string) []int {
 	return offsets
 }
 
-// line is the text of a line, from 1, without its end; "" beyond the last.
+// line returns the text of a line without its line end. Numbers begin at 1.
+// After the last line it returns "".
 func (p *Plan) line(number int) string {
 	if number < 1 || number > len(p.lines) {
 		return ""
@@ -27,8 +28,8 @@ func (p *Plan) line(number int) string {
 	return strings.TrimSuffix(text, "\r")
 }
 
-// starts returns where each line of a scalar's text stands in the file; where
-// that cannot be known, all stand where the scalar does.
+// starts returns the offset in the file of each line of a scalar's text. If an
+// offset is unknown, it is the offset of the scalar.
 func (p *Plan) starts(n *yaml.Node) []int {
 	lines := strings.Split(n.Text, "\n")
 	at := make([]int, len(lines))
@@ -46,8 +47,8 @@ func (p *Plan) starts(n *yaml.Node) []int {
 	return at
 }
 
-// verbatim tells of a scalar of one line that it stands in the file as its text
-// is, from an offset on.
+// verbatim reports whether the file contains the text of a one-line scalar
+// unchanged, and returns its offset.
 func (p *Plan) verbatim(n *yaml.Node) (off int, ok bool) {
 	off = n.Offset
 	if n.Style == yaml.DoubleQuoted {
@@ -56,12 +57,13 @@ func (p *Plan) verbatim(n *yaml.Node) (off int, ok bool) {
 	return off, off <= len(p.src) && strings.HasPrefix(p.src[off:], n.Text)
 }
 
-// lineOf is the line in the file of a line, from 1, of a scalar's text.
+// lineOf returns the line in the file of a line of a scalar's text. Line
+// numbers begin at 1.
 func (p *Plan) lineOf(n *yaml.Node, line int) int {
 	starts := p.starts(n)
 	off := starts[min(max(line, 1), len(starts))-1]
 	return p.lineAt(off)
 }
 
-// lineAt is the line, from 1, of an offset.
+// lineAt returns the line of an offset. Line numbers begin at 1.
 func (p *Plan) lineAt(off int) int { return sort.SearchInts(p.lines, off+1) }

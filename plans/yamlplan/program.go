@@ -11,12 +11,12 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Program returns the plan as a program of the Puppet language with one
-// *syntax.Plan in it, as if it had been written so. Its File is the YAML file,
-// and positions are there: those of code exactly where it stands on lines of its
-// own, and otherwise where the value begins. Each call makes a new program. An
-// error is a *fault.Error of the kind bolt/invalid-plan: a plan that Parse has
-// accepted has none unless code is nested too deep.
+// Program returns the plan as an equivalent program of the Puppet language that
+// contains one *syntax.Plan. Its File is the YAML file, and positions refer to
+// that file. The position of code is exact if the code has its own lines;
+// otherwise it is the beginning of the value. Each call makes a new program. An
+// error is a *fault.Error of the kind bolt/invalid-plan. For a plan that Parse
+// has accepted, there is no error unless code is nested too deeply.
 func (p *Plan) Program() (*syntax.Program, error) {
 	w := &writer{plan: p}
 	w.body()
@@ -39,9 +39,9 @@ func (p *Plan) Program() (*syntax.Program, error) {
 	return prog, nil
 }
 
-// move gives all nodes their places in the YAML file.
+// move sets the positions of all nodes to positions in the YAML file.
 func (w *writer) move(prog *syntax.Program) {
-	seen := map[syntax.Node]bool{} // a node can be part of two
+	seen := map[syntax.Node]bool{} // a node can be part of two nodes
 	syntax.Walk(prog.Body, func(n syntax.Node) bool {
 		if n == nil || seen[n] {
 			return false
@@ -59,7 +59,7 @@ func (w *writer) span(s syntax.Span) syntax.Span {
 	return syntax.Span{Off: uint32(off), Len: uint32(max(end-off, 0))}
 }
 
-// place is the offset in the YAML file of an offset in the code.
+// place returns the offset in the YAML file for an offset in the code.
 func (w *writer) place(off uint32) int {
 	i := sort.Search(len(w.marks), func(i int) bool { return w.marks[i].out > int(off) })
 	if i == 0 {
@@ -69,8 +69,8 @@ func (w *writer) place(off uint32) int {
 	return m.in + min(int(off)-m.out, m.length)
 }
 
-// Convert writes the plan as a file of the Puppet language, for somebody to go
-// on with: the comment above it says that it was converted, and describes its
+// Convert writes the plan as a file of the Puppet language for further editing.
+// The comment above the plan states that it was converted, and describes its
 // parameters. The error is w's, or Program's.
 func (p *Plan) Convert(to io.Writer) error {
 	if _, err := p.Program(); err != nil {
@@ -94,7 +94,8 @@ func (p *Plan) Convert(to io.Writer) error {
 	return err
 }
 
-// comment writes text as a comment; indent is for its lines from the second on.
+// comment writes text as a comment; indent is the indentation of all lines but
+// the first.
 func (w *writer) comment(indent, text string) {
 	if text == "" {
 		return

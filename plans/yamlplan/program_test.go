@@ -21,7 +21,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A stage has the functions that plans call; they write down their calls.
+// A stage has the functions that plans call. The functions record their calls.
 type stage struct {
 	plan  *eval.Definition
 	calls []string
@@ -42,7 +42,7 @@ func (st *stage) Load(_ context.Context, kind eval.Kind, name string) (*eval.Def
 	return nil, nil
 }
 
-// dataOf is a value as data, or the error of that.
+// dataOf returns a value as data, or the error of the conversion.
 func dataOf(v value.Value) any {
 	d, err := valuedata.To(v)
 	if err != nil {
@@ -59,7 +59,7 @@ func jsonText(v any) string {
 	return b.String()
 }
 
-// function returns one that writes its calls down and returns what f does.
+// function returns a function that records its calls and returns the result of f.
 func (st *stage) function(name string, f func(args []value.Value) value.Value) *eval.Function {
 	return &eval.Function{Name: name, Signatures: []eval.Signature{{Params: "Any *$args", Run: func(c *eval.Call) (value.Value, error) {
 		args := make([]any, len(c.Args))
@@ -74,7 +74,7 @@ func (st *stage) function(name string, f func(args []value.Value) value.Value) *
 	}}}}
 }
 
-// field is a function that takes its name from a hash, for objects that are none.
+// field returns a function that reads a key of a hash, in place of a member of an object.
 func field(name string) *eval.Function {
 	return &eval.Function{Name: name, Signatures: []eval.Signature{{Params: "Any $of", Run: func(c *eval.Call) (value.Value, error) {
 		h, ok := c.Args[0].(*value.Hash)
@@ -140,8 +140,7 @@ func perform(t *testing.T, prog *syntax.Program, params value.Value) (v value.Va
 	return v, st.calls, err
 }
 
-// both evaluates a plan and what it is converted to, and wants them to be the
-// same.
+// both evaluates a plan and its converted form, and checks that the results are equal.
 func both(t *testing.T, p *Plan, params string) (string, []string, error) {
 	t.Helper()
 	prog, err := p.Program()
@@ -407,8 +406,8 @@ return: [$a, $b, $c, $d, $e, $f, $g, $h, $i]
 	}
 }
 
-// TestPlace: errors are where they are in the YAML file.
-func TestPlace(t *testing.T) {
+// TestErrorPositions checks that errors have their position in the YAML file.
+func TestErrorPositions(t *testing.T) {
 	const begin = "parameters: {n: {type: Integer, default: 1}}\nsteps:\n" // two lines
 	for _, test := range []struct {
 		name, src string
@@ -450,8 +449,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCallPlace: a call is at the key that made it.
-func TestCallPlace(t *testing.T) {
+// TestCallPosition checks that the position of a call is the key that makes it.
+func TestCallPosition(t *testing.T) {
 	p := parse(t, "steps:\n  - name: a\n    targets: x\n    command: y\n")
 	prog, err := p.Program()
 	if err != nil {
@@ -469,8 +468,8 @@ func TestCallPlace(t *testing.T) {
 	}
 }
 
-// TestCorpus: the plans of the corpus give what Bolt's answers have of them.
-func TestCorpus(t *testing.T) {
+// TestCorpusPlansMatchBolt checks the plans of the corpus against Bolt's recorded answers.
+func TestCorpusPlansMatchBolt(t *testing.T) {
 	for name, want := range map[string]struct{ params, result string }{
 		"yaml_args":   {"{word: inner, count: 3, opts: {z: 5}}", `["INNER",3,5,"text 5",4,true,null]`},
 		"yaml_params": {"{need: 21, maybe: ok}", `{"x":42,"maybe":"ok","str":"v=21 w=ok"}`},
@@ -478,7 +477,7 @@ func TestCorpus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, corpus(t, "project/plans/"+name+".yaml"))
-			if want.result == "" { // its functions are others than ours
+			if want.result == "" { // it calls functions that this test does not have
 				if _, err := p.Program(); err != nil {
 					t.Error(problemText(err))
 				}
@@ -500,9 +499,9 @@ func corpus(t *testing.T, file string) string {
 	return strings.ReplaceAll(string(src), "@TMP@", "/tmp")
 }
 
-// TestMissing: a parameter without a default has to be given, whatever its type
-// is.
-func TestMissing(t *testing.T) {
+// TestParameterWithoutDefaultIsRequired checks that a parameter without a default is required, for
+// any type.
+func TestParameterWithoutDefaultIsRequired(t *testing.T) {
 	p := parse(t, corpus(t, "project/plans/yaml_args.yaml"))
 	if _, _, err := both(t, p, "{}"); err == nil || !strings.Contains(err.Error(), "count") {
 		t.Errorf("got %v", err)

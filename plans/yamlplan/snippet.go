@@ -85,11 +85,11 @@ func interpolated(text string) (*snippet, error) {
 	// detect it, parse the text with a control character at its end: within an
 	// interpolation, this character is a syntax error.
 	if _, err := parsed("@(\"" + tag + "\")\n" + text + "\x01\n|- " + tag); err != nil {
-		return nil, errors.New("the text ends within an interpolation: ${ needs a }")
+		return nil, errors.New("the text ends within an interpolation: } is missing after ${")
 	}
 	h, ok := p.Body.Exprs[0].(*syntax.Heredoc)
 	if !ok {
-		return nil, errors.New("the text is not good in double quotes")
+		return nil, errors.New("the text is not valid in double quotation marks")
 	}
 	return &snippet{text: text, source: source, body: []syntax.Expr{h.Text}}, nil
 }
@@ -132,7 +132,7 @@ func (p *Plan) badCode(key string, n *yaml.Node) []problem {
 	case n.Style == yaml.Plain:
 		if text, ok := n.Value.(string); ok {
 			_, err = interpolated(text)
-			skip, hint = 1, "put the text in single quotes to have it as it is"
+			skip, hint = 1, "put the text in single quotation marks to use it literally"
 		}
 	}
 	if err == nil {
@@ -178,8 +178,8 @@ func badNumber(key string, n *yaml.Node) *problem {
 	default:
 		return nil
 	}
-	return &problem{kind: kindInvalid, line: n.Line, msg: fmt.Sprintf("Error parsing %q: %s is a number that plans do not have", key, shortened(n.Text)),
-		hint: "put it in quotes to make it a string"}
+	return &problem{kind: kindInvalid, line: n.Line, msg: fmt.Sprintf("Error parsing %q: %s is a number that plans cannot represent", key, shortened(n.Text)),
+		hint: "put it in quotation marks to make it a string"}
 }
 
 func shortened(s string) string { return syntax.Shortened(s) }
@@ -201,7 +201,7 @@ func typeOf(param string, n *yaml.Node) (string, *problem) {
 			return wrong(write, "The type of plan parameter %q: %v", param, err)
 		case e.Incomplete:
 			// Programs recognize the error by this message.
-			return wrong(fmt.Sprintf("the type of parameter %q has no end; %s", param, write), "Syntax error at end of input")
+			return wrong(fmt.Sprintf("the type of parameter %q is incomplete; %s", param, write), "Syntax error at end of input")
 		}
 		return wrong(write, "The type %s of plan parameter %q: %s", shortened(n.Text), param, e.Msg)
 	}

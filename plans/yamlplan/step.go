@@ -10,19 +10,19 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// A kind is a kind of steps: what its keys are and what it calls.
+// A kind is a kind of steps: its keys and its function.
 type kind struct {
-	name     string   // the key that makes a step one of this kind
-	function string   // that it calls, or ""
+	name     string   // the key that determines the kind
+	function string   // the function that it calls, or ""
 	args     []string // required keys, in the order of the function's arguments
 	options  []string // keys that become options of the function
 	more     []string // other keys
 }
 
-// commonKeys are those of all steps.
+// commonKeys are the keys of all steps.
 var commonKeys = []string{"name", "description", "targets"}
 
-// rollOptions are ours, for all that runs on targets.
+// rollOptions are additions to Puppet Bolt, for all steps that run on targets.
 var rollOptions = []string{"timeout", "concurrency", "serial", "max_failures", "pause"}
 
 // kinds are in the order in which messages name them.
@@ -41,7 +41,7 @@ var kinds = []*kind{
 
 func rolling(options ...string) []string { return append(options, rollOptions...) }
 
-// A step is one step.
+// A step is a step of a plan.
 type step struct {
 	fields
 	kind      *kind
@@ -51,7 +51,7 @@ type step struct {
 	resources []resource
 }
 
-// A resource is what a step of the kind resources declares.
+// A resource is a declaration in a step of the kind resources.
 type resource struct {
 	node        *yaml.Node
 	kind, title *yaml.Node
@@ -61,8 +61,8 @@ type resource struct {
 
 var typeName = lazyregexp.New(`^(?:::)?[A-Za-z]\w*(?:::[A-Za-z]\w*)*$`)
 
-// bare returns the type as it can stand before a declaration; "" if it has to be
-// evaluated.
+// bare returns the type as it can be written before a declaration; "" if it must
+// be evaluated.
 func (r resource) bare() string {
 	if !r.shorthand && isCode(r.kind) || !typeName().MatchString(r.kind.Text) {
 		return ""
@@ -70,7 +70,7 @@ func (r resource) bare() string {
 	return strings.ToLower(r.kind.Text)
 }
 
-// step reads the step of a number.
+// step reads a step; number is its number in the plan.
 func (r *reader) step(n *yaml.Node, number int) {
 	if n.Style != yaml.Mapping {
 		r.wrong(n.Line, "Parse error in step number %d: Plan step must be an object with valid step keys.", number)
@@ -102,8 +102,8 @@ func (r *reader) wrongStep(s *step, line int, format string, args ...any) {
 	r.add(inStep(s, problem{kind: kindInvalid, line: line, msg: fmt.Sprintf(format, args...)}))
 }
 
-// inStep says in which step a problem is, in the words and with the space
-// that Bolt has there.
+// inStep adds the step of a problem to its message, with Bolt's words and
+// spaces.
 func inStep(s *step, p problem) problem {
 	which := "number " + strconv.Itoa(s.number)
 	if n := s.values["name"]; n != nil && !isNull(n) {
@@ -113,7 +113,7 @@ func inStep(s *step, p problem) problem {
 	return p
 }
 
-// body checks a step whose kind is known.
+// body checks a step with a known kind.
 func (r *reader) body(s *step) {
 	k := s.kind
 	if keys := s.beyond(slices.Concat(k.args, k.options, k.more, commonKeys)); len(keys) > 0 {
@@ -144,7 +144,7 @@ func (r *reader) body(s *step) {
 	}
 }
 
-// collections checks keys whose values have to be collections.
+// collections checks keys whose values must be collections.
 func (r *reader) collections(s *step) {
 	if s.kind.name == "script" {
 		if n := s.values["arguments"]; n != nil && !isNull(n) && n.Style != yaml.List {
@@ -230,7 +230,7 @@ func (r *reader) resource(s *step, item *yaml.Node) {
 		res.kind, res.title, res.shorthand = f.keys[keys[0]], f.values[keys[0]], true
 	}
 	if res.bare() == "" && (res.shorthand || !isCode(res.kind)) {
-		r.wrongStep(s, res.kind.Line, "%s is no name of a resource type", inspect(res.kind))
+		r.wrongStep(s, res.kind.Line, "%s is not a valid name of a resource type", inspect(res.kind))
 	}
 	if isNull(res.title) {
 		r.wrongStep(s, res.title.Line, "Resource declaration must have a title behind its type")

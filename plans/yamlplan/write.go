@@ -12,8 +12,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// A writer writes a plan as code of the language, and remembers which piece of
-// the YAML file each piece of the code is.
+// A writer writes a plan as code of the language, and records which part of the
+// YAML file each part of the code comes from.
 type writer struct {
 	plan  *Plan
 	buf   []byte
@@ -21,8 +21,9 @@ type writer struct {
 	level int
 }
 
-// A mark says where in the file the code is from an offset on. Up to length
-// bytes run along with the file; what follows is still at their end.
+// A mark records the position in the file of the code from an offset on. Up to
+// length bytes correspond to the file byte by byte; the position of later bytes is
+// the end of these.
 type mark struct{ out, in, length int }
 
 func (w *writer) write(parts ...string) {
@@ -35,7 +36,7 @@ func (w *writer) newline() {
 	w.write("\n", strings.Repeat("  ", w.level))
 }
 
-// at says that what is written now is n.
+// at records that the code from here on comes from n.
 func (w *writer) at(n *yaml.Node) { w.from(n.Offset, 0) }
 
 func (w *writer) from(in, length int) {
@@ -85,7 +86,7 @@ func (w *writer) parameter(param *Parameter) {
 	}
 	w.write(" = ")
 	w.at(param.value)
-	// Bolt writes words without quotes, unless the type says that they are strings.
+	// Bolt writes words without quotation marks, unless the type is String.
 	if word, ok := param.Default.(string); ok && !strings.Contains(param.Type, "String") && bareword().MatchString(word) && isName(word) {
 		w.write(word)
 		return
@@ -95,7 +96,7 @@ func (w *writer) parameter(param *Parameter) {
 
 var bareword = lazyregexp.New(`^[a-z][a-z0-9_]*$`)
 
-// isName tells a word of the language from its keywords.
+// isName reports whether a word is a name in the language and not a keyword.
 func isName(word string) bool {
 	p, err := parsed(word)
 	if err != nil || len(p.Body.Exprs) != 1 {
@@ -111,7 +112,8 @@ func (w *writer) result(n *yaml.Node) {
 	w.write("return ")
 	begin := len(w.buf)
 	w.value(n)
-	// Before a brace, return is a type of resources, and before a minus an operand.
+	// Without parentheses, return before a brace would be a type of resources, and
+	// before a minus an operand.
 	_, isBool := n.Value.(bool)
 	if c := w.buf[begin]; !isBool && !strings.ContainsRune("$'\"[0123456789", rune(c)) {
 		w.buf[begin-1] = '('
@@ -185,7 +187,8 @@ func (w *writer) description(s *step) {
 	}
 }
 
-// given is the value of a key, nil if it is not there or says nothing.
+// given returns the value of a key, nil if the key is missing or its value is
+// empty.
 func (s *step) given(key string) *yaml.Node {
 	n := s.values[key]
 	if n == nil || isNull(n) || n.Value == false && key == "description" {
@@ -194,7 +197,8 @@ func (s *step) given(key string) *yaml.Node {
 	return n
 }
 
-// optionEntries are the step's options as its function knows them.
+// optionEntries returns the step's options with the names that its function
+// expects.
 func (s *step) optionEntries() []entry {
 	var list []entry
 	for _, key := range s.kind.options {
@@ -205,7 +209,7 @@ func (s *step) optionEntries() []entry {
 	return list
 }
 
-// An entry is one of a hash; its key is a name of ours or of the file.
+// An entry is an entry of a hash; its key is a fixed name or a key of the file.
 type entry struct {
 	name  string
 	key   *yaml.Node
@@ -255,7 +259,7 @@ func (w *writer) value(n *yaml.Node) {
 	}
 }
 
-// lastOf returns the pairs of a mapping; of equal keys the last one counts.
+// lastOf returns the pairs of a mapping. The last of equal keys takes effect.
 func lastOf(n *yaml.Node) []entry {
 	var list []entry
 	index := map[any]int{}
@@ -273,7 +277,7 @@ func lastOf(n *yaml.Node) []entry {
 	return list
 }
 
-// data writes a value that is none.
+// data writes a value that is not code.
 func (w *writer) data(n *yaml.Node) {
 	switch n.Style {
 	case yaml.List:
@@ -305,7 +309,7 @@ func (w *writer) data(n *yaml.Node) {
 	case bool:
 		w.write(strconv.FormatBool(v))
 	case int64:
-		if v == math.MinInt64 { // its digits alone are too large
+		if v == math.MinInt64 { // the digits without the minus are too large
 			w.write("(", strconv.FormatInt(v+1, 10), " - 1)")
 			return
 		}
@@ -321,8 +325,8 @@ func (w *writer) data(n *yaml.Node) {
 	}
 }
 
-// single writes a string in single quotes. A backslash that means itself there
-// stays as it is.
+// single writes a string in single quotation marks. A backslash that needs no
+// escape is not escaped.
 func single(s string) string {
 	var b strings.Builder
 	b.WriteByte('\'')
@@ -339,7 +343,7 @@ func single(s string) string {
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`)
 
-// interpolated writes text in which variables are replaced.
+// interpolated writes a string in which variables are interpolated.
 func (w *writer) interpolated(n *yaml.Node) {
 	escaped := `"` + escapes.Replace(n.Text) + `"`
 	if len(escaped) == len(n.Text)+2 {
@@ -349,7 +353,7 @@ func (w *writer) interpolated(n *yaml.Node) {
 		w.write(escaped)
 		return
 	}
-	// Code in the text may have quotes of its own, which must not be escaped.
+	// Code in the text may contain quotation marks, which must not be escaped.
 	meant, err := interpolated(n.Text)
 	if err == nil {
 		got, err := code(escaped)
@@ -360,12 +364,12 @@ func (w *writer) interpolated(n *yaml.Node) {
 	w.write(escaped)
 }
 
-// printed is a snippet as the language's printer has it.
+// printed returns a snippet as the language's printer formats it.
 func printed(s *snippet) string {
 	var b bytes.Buffer
 	p := &syntax.Program{File: syntax.NewFile("", s.source), Body: &syntax.Block{Exprs: s.body}}
 	if syntax.Print(&b, p) != nil {
-		return "" // a Buffer does not fail
+		return "" // a Buffer returns no errors
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -7,8 +7,9 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// eval writes a step that has a value only. What nobody asks for must have an
-// effect in the language, so what may have none gets a scope, too.
+// eval writes a step that only has a value. In the language, an expression
+// whose value is not used must have an effect. A value that may have none is
+// wrapped in a scope.
 func (w *writer) eval(s *step) {
 	w.assign(s)
 	n := s.values["eval"]
@@ -29,7 +30,7 @@ func (w *writer) code(n *yaml.Node) {
 	s, err := code(n.Text)
 	switch {
 	case err != nil:
-		w.write(n.Text) // Parse has refused it
+		w.write(n.Text) // Parse has rejected it
 	case len(s.body) == 0:
 		w.write("undef")
 	case s.isValue() && !strings.Contains(strings.TrimRight(n.Text, " \n"), "\n"):
@@ -69,8 +70,8 @@ func (w *writer) scope(n *yaml.Node, s *snippet) {
 	w.write("}")
 }
 
-// lines writes code as it is. Its lines are indented, but for those that are
-// inside of a string.
+// lines writes code unchanged except for indentation. Lines that begin inside a
+// string are not indented.
 func (w *writer) lines(n *yaml.Node, s *snippet) {
 	text := strings.TrimRight(s.text, " \t\n")
 	if s.heredoc {
@@ -97,9 +98,9 @@ func (w *writer) lines(n *yaml.Node, s *snippet) {
 	}
 }
 
-// isValue tells whether the code is one expression that can stand anywhere in
-// another without doing anything to the scope around it, and without taking
-// what follows for its own.
+// isValue reports whether the code is one expression that can be used within
+// any other expression. It must not change the enclosing scope and must not
+// combine with the code that follows.
 func (s *snippet) isValue() bool {
 	if len(s.body) != 1 || s.heredoc || strings.Contains(s.text, "#") {
 		return false
@@ -157,8 +158,9 @@ func (w *writer) apply(s *step) {
 	})
 }
 
-// targets calls f with what writes the step's targets. They are needed twice,
-// but must not be evaluated twice if that could do something.
+// targets calls f with a function that writes the step's targets. The targets
+// are written twice, but must not be evaluated twice if their evaluation could
+// have an effect.
 func (w *writer) targets(s *step, f func(targets func())) {
 	n := s.values["targets"]
 	if isSimple(n) {
@@ -181,14 +183,14 @@ func (w *writer) targets(s *step, f func(targets func())) {
 	w.write("}")
 }
 
-// assignUnless assigns, if targets has not.
+// assignUnless writes the assignment, unless targets has written it.
 func (w *writer) assignUnless(s *step) {
 	if isSimple(s.values["targets"]) {
 		w.assign(s)
 	}
 }
 
-// isSimple tells of a value that it does nothing when it is evaluated.
+// isSimple reports whether the evaluation of a value has no effect.
 func isSimple(n *yaml.Node) bool {
 	for _, item := range n.Items {
 		if !isSimple(item) {

@@ -1,38 +1,42 @@
 // Package yamlplan reads plans written in YAML, as plans of the Puppet language.
 //
-// Parse reads and checks a plan. Program returns it as a program with one plan
-// in it, whose positions are those in the YAML file; Convert writes it as a file
-// of the language for people to go on with. Both come from one translation, so
-// that a converted plan does what it was converted from. Steps tells what there
-// is to do, for pictures.
+// Parse parses and checks a plan. Program returns it as a program with one plan,
+// whose positions refer to the YAML file. Convert writes it as a file of the
+// language for further editing. Both use the same translation, so that a
+// converted plan does the same as the original. Steps returns the steps, for
+// pictures.
 //
-// How a value is written says what it is (Puppet Bolt,
-// documentation/writing_yaml_plans.md): 'single' quoted and folded (>) text is
-// itself, in "double" quoted text variables are replaced, literal text (|) and
-// plain text that begins with $ is code, and other plain text is itself but has
-// to be good in double quotes, too. Lists and mappings are made of such values;
-// keys are never code. Code has a scope of its own: a variable that it sets ends
-// with it. The result of a step that has a name is a variable for what follows.
+// The style of a value determines its meaning (Puppet Bolt,
+// documentation/writing_yaml_plans.md):
+// - 'single' quoted and folded (>) text is a string.
+// - In "double" quoted text, variables are interpolated.
+// - Literal text (|) and plain text that begins with $ is code.
+// - Other plain text is a string, but must be valid in double quotation marks, too.
 //
-// Beyond Bolt's, the steps command, script, task, upload and download have the
-// keys timeout, concurrency, serial, max_failures and pause, which become options
-// (_timeout, …) of the functions they call; and env_vars may be code.
+// Lists and mappings consist of such values; keys are never code. Code has its
+// own scope, and variables that it sets end with it. The result of a named step
+// is a variable for the steps after it.
 //
-// Differs from Puppet Bolt: code in return is checked when the plan is read, and
-// "#" in double quotes is only that.
+// In addition to Bolt, the steps command, script, task, upload and download have
+// the keys timeout, concurrency, serial, max_failures and pause. They become
+// options (_timeout, …) of the called functions. env_vars may be code.
+//
+// Differences from Puppet Bolt: code in return is checked when the plan is read,
+// and "#" in double quotation marks has no special meaning.
 package yamlplan
 
 import (
 	"bolt/format/yaml"
 )
 
-// A Plan is a YAML plan, checked but not evaluated. It is not changed after
-// Parse.
+// A Plan is a YAML plan that was checked but not evaluated. It does not change
+// after Parse.
 type Plan struct {
 	Name        string
-	File        string // as the user would write it
+	File        string // as the user wrote it
 	Description string
-	// Private asks not to be listed; HasPrivate: the plan says whether it is.
+	// If Private is set, the plan is not listed. HasPrivate is set if the plan
+	// has the key private.
 	Private, HasPrivate bool
 	Parameters          []Parameter // in order
 
@@ -42,16 +46,17 @@ type Plan struct {
 	result *yaml.Node // return, or nil
 }
 
-// A Parameter is what a plan can be given.
+// A Parameter is a parameter of a plan.
 type Parameter struct {
 	Name string
-	// TypeText is the type as it is written, "" for none, which is Any. Type is
-	// the same in the form that the language prints: with quotes around strings.
+	// TypeText is the source text of the type, "" for none, which means Any.
+	// Type is the same type in the form that the language prints, with quotation
+	// marks around strings.
 	TypeText, Type string
 	Description    string
 	HasDescription bool
-	// Default is plain data of the types that package ordered has. A parameter
-	// without a default has to be given, and so has one with the default null.
+	// Default is plain data in the types of package ordered. A parameter without
+	// a default is required. A parameter with the default null is required, too.
 	Default    any
 	HasDefault bool
 	Line       int
@@ -60,19 +65,18 @@ type Parameter struct {
 	typed *yaml.Node // the type, or nil
 }
 
-// A Step is what a plan says about one of its steps, as it is written: code is
-// not evaluated.
+// A Step describes a step of a plan with its source text. Code is not evaluated.
 type Step struct {
 	Number      int    // from 1
-	Name        string // of the variable that has its result, or ""
+	Name        string // the variable of its result, or ""
 	Kind        string // command, script, task, plan, upload, download, resources, eval, message or verbose
 	Description string
-	Object      string // what is run, sent, said; "" if it is a collection
+	Object      string // the command, file or message; "" if it is a collection
 	Targets     string // "" if there are none, or if they are a collection
 	Line        int
 }
 
-// Steps returns the steps in their order.
+// Steps returns the steps in order.
 func (p *Plan) Steps() []Step {
 	list := make([]Step, len(p.steps))
 	for i, s := range p.steps {
@@ -84,7 +88,7 @@ func (p *Plan) Steps() []Step {
 	return list
 }
 
-// text is a scalar of the step as it is written, without its quotes.
+// text returns the text of a scalar of the step, without its quotation marks.
 func (s *step) text(key string) string {
 	n := s.values[key]
 	if n == nil || n.Value == nil {

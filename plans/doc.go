@@ -26,7 +26,7 @@ type docParam struct {
 	text  string
 }
 
-// description returns the summary, or the text if there is no summary.
+// description returns the summary, or the text if the summary is missing.
 func (d doc) description() string {
 	if d.summary != "" {
 		return d.summary

@@ -15,7 +15,7 @@ import (
 	"bolt/modules"
 )
 
-// project makes a project called site, and a module path with it.
+// project makes a project called site, and a module path that contains it.
 func project(t *testing.T, files map[string]string) (*world, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +23,7 @@ func project(t *testing.T, files map[string]string) (*world, string) {
 	return newWorld(modules.NewPath(modules.Module{Name: "site", Dir: filepath.Join(dir, "site")}, filepath.Join(dir, "modules"))), dir
 }
 
-// described writes a plan for comparison, a line for each of its parts.
+// described formats a plan for comparison, with a line for each of its parts.
 func described(p *Plan) []string {
 	list := []string{fmt.Sprintf("%s %s private=%v yaml=%v description=%q brief=%q docstring=%q", p.Name, p.File, p.Private, p.YAML != nil, p.Description, p.Brief, p.Docstring)}
 	for _, q := range p.Parameters {
@@ -81,7 +81,7 @@ plan site(
 			`m::old plans/old.pp private=true yaml=false description="Text." brief="" docstring="Text."`,
 			`x=<value> Integer "Here."`,
 		}, []string{
-			"missing_plan_parameter: The comment above the plan m::old tells of a parameter 'gone', which the plan does not have: modules/m/plans/old.pp.",
+			"missing_plan_parameter: The comment above the plan m::old describes a parameter 'gone', which the plan does not have: modules/m/plans/old.pp.",
 			"plan_private_tag: The tag '@private' above the plan m::old is deprecated: write '@api private' instead, in modules/m/plans/old.pp.",
 		}},
 		{"m::y", "modules/m/plans/y.yaml", `description: A YAML plan
@@ -132,9 +132,9 @@ steps: []
 	}
 }
 
-// TestFirst: of two files of one name the one in the Puppet language is the
-// plan, and directories are none.
-func TestFirst(t *testing.T) {
+// TestPuppetPlanTakesPrecedence checks that the file in the Puppet language is the plan if
+// there are two files of one name, and that directories are not plans.
+func TestPuppetPlanTakesPrecedence(t *testing.T) {
 	w, dir := project(t, map[string]string{
 		"site/plans/both.pp": "plan site::both() {}\n", "site/plans/both.yaml": "steps: []\n",
 		"site/plans/dir.pp/x": "", "site/plans/dir.yaml": "steps: []\n",

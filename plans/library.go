@@ -17,18 +17,18 @@ import (
 	"bolt/puppet/value"
 )
 
-// Options of a Library.
+// Options configure a Library.
 type Options struct {
 	Modules *modules.Path
-	// Type reads the type of a parameter as it is written; names that are not
-	// of the language are types of modules.
+	// Type reads the type of a parameter from its source text. Names that are not
+	// in the language are types of modules.
 	Type func(ctx context.Context, text string) (value.Type, error)
-	// Warn takes a warning, its ID first; nil drops them. It may be called by
-	// several goroutines at once.
+	// Warn receives a warning and its ID; nil drops warnings. Several goroutines
+	// may call it at once.
 	Warn func(id, text string)
 }
 
-// A Library finds plans. It keeps nothing, and is safe for concurrent use.
+// A Library finds plans. It caches nothing, and is safe for concurrent use.
 type Library struct{ o Options }
 
 // NewLibrary returns a Library.
@@ -42,13 +42,13 @@ func NewLibrary(o Options) *Library {
 // UnknownPlan is the kind of error for a plan that does not exist.
 const UnknownPlan = "bolt/unknown-plan"
 
-// palError is the kind of what is wrong with a plan as it is written.
+// palError is the kind of an error in the source text of a plan.
 const palError = "bolt/pal-error"
 
-// Find returns a plan with its parameters. Errors are *fault.Error: of kind
-// bolt/unknown-plan; bolt/pal-error or bolt/invalid-plan for a plan that cannot
-// be used as it is written, with the file and the place; bolt/file-error for
-// one that cannot be read.
+// Find returns a plan with its parameters. Errors are *fault.Error. Their kind is
+// bolt/unknown-plan if the plan does not exist, and bolt/file-error if it cannot
+// be read. If its source text is invalid, the kind is bolt/pal-error or
+// bolt/invalid-plan, and the error has the file and the position.
 func (l *Library) Find(ctx context.Context, name string) (*Plan, error) {
 	name = strings.TrimPrefix(name, "::")
 	s, ok := l.locate(name)
@@ -65,8 +65,8 @@ func (l *Library) Find(ctx context.Context, name string) (*Plan, error) {
 // locate finds the file of a plan.
 func (l *Library) locate(name string) (Summary, bool) { return l.locateAs(name, puppetExt, yamlExt) }
 
-// locateAs finds the file of a plan with one of the extensions, the first that
-// there is.
+// locateAs finds the file of a plan with the first of the extensions for which a
+// file exists.
 func (l *Library) locateAs(name string, exts ...string) (Summary, bool) {
 	module, rest, qualified := strings.Cut(name, "::")
 	m, ok := l.o.Modules.Module(module)
@@ -85,9 +85,11 @@ func (l *Library) locateAs(name string, exts ...string) (Summary, bool) {
 	return Summary{}, false
 }
 
-// At is Find for the path of a YAML plan's file, or its name, also where there is
-// a file in the Puppet language beside it. A plan in that language alone is an error of kind bolt/convert-error; bolt/modulepath-error
-// is one of a file that is in no directory plans of a module.
+// At is like Find for the path of a YAML plan's file, or for the plan's name. It
+// finds the YAML file even if there is a file in the Puppet language beside it.
+// For a plan only in the Puppet language, the error has the kind
+// bolt/convert-error. For a file that is not in the directory plans of a module,
+// the kind is bolt/modulepath-error.
 func (l *Library) At(ctx context.Context, what string) (*Plan, error) {
 	file, err := filepath.Abs(what)
 	if err != nil {
@@ -104,10 +106,11 @@ func (l *Library) At(ctx context.Context, what string) (*Plan, error) {
 			return nil, err
 		}
 	case strings.ContainsRune(what, filepath.Separator) || filepath.Ext(what) == yamlExt:
-		return nil, fault.File(file, err, "There is no plan file %s.", file)
+		return nil, fault.File(file, err, "The plan file %s does not exist.", file)
 	default:
 		var ok bool
-		// The other one may be what is to be written: a shell makes it first.
+		// The .pp file may be the file that is to be written: a shell makes it
+		// first.
 		if s, ok = l.locateAs(strings.TrimPrefix(what, "::"), yamlExt, puppetExt); !ok {
 			return nil, l.unknown(ctx, what)
 		}
@@ -124,12 +127,12 @@ func (l *Library) At(ctx context.Context, what string) (*Plan, error) {
 
 func notYAML(file string) error {
 	e := fault.New("bolt/convert-error", "You can only convert plans written in yaml")
-	e.Hint = fmt.Sprintf("the name of %s does not end in %s", file, yamlExt)
+	e.Hint = fmt.Sprintf("The name of %s does not end in %s.", file, yamlExt)
 	return e
 }
 
-// summaryOf is of the plan in a file: the innermost directory called plans that
-// is in a module tells its name.
+// summaryOf returns the summary of the plan in a file. The innermost directory
+// called plans in a module determines the plan's name.
 func (l *Library) summaryOf(file string) (Summary, error) {
 	all := l.o.Modules.All()
 	var found Summary
@@ -156,13 +159,13 @@ func (l *Library) summaryOf(file string) (Summary, error) {
 		}
 	}
 	if found.Name == "" {
-		return found, fault.New("bolt/modulepath-error", "The file %s is not in the directory plans of a module, so that it is not known what the plan is called: "+
-			"it has to be MODULE/%s/NAME%s, and all names have small letters, digits and underscores.", file, dir, yamlExt)
+		return found, fault.New("bolt/modulepath-error", "The file %s is not in the directory plans of a module, so the name of the plan is unknown. "+
+			"The path must be MODULE/%s/NAME%s, and names can only have lowercase letters, digits and underscores.", file, dir, yamlExt)
 	}
 	return found, nil
 }
 
-// same reports whether two paths lead to one directory.
+// same reports whether two paths lead to the same directory.
 func same(a, b string) bool {
 	if a == b {
 		return true
@@ -175,7 +178,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// unknown is the error for a plan that does not exist.
+// unknown returns the error for a plan that does not exist.
 func (l *Library) unknown(ctx context.Context, name string) error {
 	msg := fmt.Sprintf("Could not find a plan named '%s'. For a list of available plans, run 'bolt plan show'.", name)
 	var names []string
@@ -185,7 +188,7 @@ func (l *Library) unknown(ctx context.Context, name string) error {
 		}
 	}
 	near := spelling.Near(name, names)
-	for _, n := range names { // the module's name was left out
+	for _, n := range names { // the user may have left out the module's name
 		if near == "" && strings.HasSuffix(n, "::"+name) {
 			near = n
 		}
@@ -196,13 +199,13 @@ func (l *Library) unknown(ctx context.Context, name string) error {
 	return fault.New(UnknownPlan, "%s", msg)
 }
 
-// List returns all plans, sorted by name. One that cannot be used as it is
-// written is a warning: the others are there. The error is that ctx is done.
+// List returns all plans, sorted by name. It warns about a plan whose source text
+// is invalid, and returns the others. The error means that ctx is done.
 func (l *Library) List(ctx context.Context) ([]Summary, error) {
 	return l.list(ctx, l.o.Modules.All())
 }
 
-// Of returns the plans of one module, as List does.
+// Of returns the plans of one module in the same way as List.
 func (l *Library) Of(ctx context.Context, m modules.Module) ([]Summary, error) {
 	return l.list(ctx, []modules.Module{m})
 }
@@ -237,8 +240,9 @@ func (l *Library) summaries(ctx context.Context, m modules.Module) []Summary {
 	return list
 }
 
-// Programs returns what finds the programs of plans that others call. A plan that
-// there is not may be an error that the other expects: it has no program.
+// Programs returns a function that finds the programs of plans that other plans
+// call. If a plan does not exist, the function returns no program and no error,
+// because the caller may expect that.
 func (l *Library) Programs(ctx context.Context) func(name string) (*syntax.Program, error) {
 	return func(name string) (*syntax.Program, error) {
 		p, err := l.Find(ctx, name)

@@ -1,10 +1,11 @@
-// Package plans finds the plans of modules, says what they are for and what
-// they take, and reads what a command line gives them.
+// Package plans finds the plans of modules, describes them and their parameters,
+// and reads the parameters on a command line.
 //
 // A plan is a file below a module's plans directory: name.pp in the Puppet
-// language or name.yaml. Its path makes its name: plans/a/b.pp of the module m
-// is m::a::b, and plans/init.pp is m itself. Of two files of one name the .pp
-// one is the plan. Nothing is evaluated, but for the types of parameters.
+// language or name.yaml. Its path determines its name: plans/a/b.pp of the
+// module m is m::a::b, and plans/init.pp is m itself. If there are two files of
+// the same name, the .pp file is the plan. Only the types of parameters are
+// evaluated.
 //
 // Source: Puppet Bolt (lib/bolt/pal.rb, pal/yaml_plan, application.rb).
 package plans
@@ -23,37 +24,37 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Summary is what lists say of a plan.
+// A Summary is an entry in a list of plans.
 type Summary struct {
 	Name        string
 	Description string // "" if it has none
-	Private     bool   // it asks not to be listed
+	Private     bool   // it is not shown in lists
 	Module      modules.Module
-	File        string // in the module, as fs.ValidPath has it
+	File        string // relative to the module, in the form of fs.ValidPath
 }
 
-// Path is the path of the plan's file.
+// Path returns the path of the plan's file.
 func (s *Summary) Path() string { return s.Module.Path(s.File) }
 
-// A Plan is one plan with its parameters. It is not changed after Find.
+// A Plan is a plan with its parameters. It does not change after Find.
 type Plan struct {
 	Summary
-	// Brief and Docstring are what the comment above a plan says: its tag
-	// @summary, and its text. That of a YAML plan is its description, and it has
+	// Brief and Docstring come from the comment above a plan: its tag @summary,
+	// and its text. The Docstring of a YAML plan is its description, and it has
 	// no Brief.
 	Brief, Docstring string
 	Parameters       []Parameter // in the order of the file
 	// Documented lists the names in the tags @param, in their order. It can contain
 	// names that are not parameters.
 	Documented []string
-	// YAML is what a YAML plan was read as; nil for one in the Puppet language.
+	// YAML is the parsed YAML plan; nil for a plan in the Puppet language.
 	YAML *yamlplan.Plan
 
-	program *syntax.Program // of one in the Puppet language
+	program *syntax.Program // of a plan in the Puppet language
 }
 
-// Program returns a program of the Puppet language that defines the plan; its
-// positions are in the plan's file. An error is yamlplan's.
+// Program returns a program of the Puppet language that defines the plan. Its
+// positions refer to the plan's file. Errors are errors of yamlplan.
 func (p *Plan) Program() (*syntax.Program, error) {
 	if p.YAML != nil {
 		return p.YAML.Program()
@@ -61,30 +62,30 @@ func (p *Plan) Program() (*syntax.Program, error) {
 	return p.program, nil
 }
 
-// A Parameter is one that a plan declares.
+// A Parameter is a parameter that a plan declares.
 type Parameter struct {
 	Name string
-	// TypeText is the type as it is written, that of a YAML plan as the language
-	// writes it; "" if it is left out.
+	// TypeText is the source text of the type. For a YAML plan it has the form
+	// in which the language writes it. It is "" if the type is left out.
 	TypeText string
-	// Type is what TypeText says. A name that nothing is known of stands for
-	// itself there, and no value is of that type.
+	// Type is the type in TypeText. An unknown name stands for itself there, and
+	// no value has that type.
 	Type value.Type
-	// TagType is the type that the comment above a plan gives for a parameter
-	// that is declared without a type. It is shown, and has no other effect.
+	// TagType is the type in the comment above a plan for a parameter that is
+	// declared without a type. It is shown, and has no other effect.
 	TagType        string
 	Description    string
 	HasDescription bool
 	// Default is the default of a YAML plan, in the types of package ordered,
-	// and DefaultText how people see it; in the Puppet language it is an
-	// expression, and both are its text.
+	// and DefaultText is its form for people. In the Puppet language the default
+	// is an expression, and both are its source text.
 	Default     any
 	DefaultText string
 	HasDefault  bool
-	Sensitive   bool // its type is Sensitive, as it stands
+	Sensitive   bool // its type itself is Sensitive
 }
 
-// Parameter returns what the plan declares of a parameter, nil if it does not.
+// Parameter returns the declared parameter of that name, nil if there is none.
 func (p *Plan) Parameter(name string) *Parameter {
 	for i := range p.Parameters {
 		if p.Parameters[i].Name == name {
@@ -94,7 +95,7 @@ func (p *Plan) Parameter(name string) *Parameter {
 	return nil
 }
 
-// Shown is the type as people see it.
+// Shown returns the type in its form for people.
 func (p *Parameter) Shown() string {
 	if p.TypeText == "" {
 		return "Any"
@@ -102,7 +103,7 @@ func (p *Parameter) Shown() string {
 	return p.TypeText
 }
 
-// DocumentedType is Shown, or the type in the comment if the parameter is
+// DocumentedType returns Shown, or the type in the comment if the parameter is
 // declared without a type.
 func (p *Parameter) DocumentedType() string {
 	if p.TypeText == "" && p.TagType != "" {
@@ -111,8 +112,8 @@ func (p *Parameter) DocumentedType() string {
 	return p.Shown()
 }
 
-// Usage is how the parameter is written on a command line, in brackets if it
-// may be left out.
+// Usage returns the parameter as it is written on a command line, in brackets if
+// it is optional.
 func (p *Parameter) Usage() string {
 	if p.HasDefault {
 		return "[" + p.Name + "=<value>]"
@@ -120,16 +121,16 @@ func (p *Parameter) Usage() string {
 	return p.Name + "=<value>"
 }
 
-// dir is where a module's plans are.
+// dir is the directory of a module's plans.
 const dir = "plans"
 
 // initName is the file name of the plan that has its module's name.
 const initName = "init"
 
-// maxDepth is how many directories deep plans are looked for.
+// maxDepth is how many levels of directories are searched for plans.
 const maxDepth = 32
 
-// Extensions of plans. The first one wins.
+// These are the extensions of plans. The first one takes precedence.
 const (
 	puppetExt = ".pp"
 	yamlExt   = ".yaml"
@@ -146,19 +147,19 @@ func ValidName(name string) bool {
 	return true
 }
 
-// A place is a file that has to be a plan, or a directory that cannot be read.
+// A place is a file that must be a plan, or a directory that cannot be read.
 type place struct {
 	name, file string
 	err        error
 }
 
-// places are the plans of a module, each name once. Files whose names cannot be
-// those of plans are left out.
+// places returns the plans of a module, each name once. Files whose names are
+// not valid names of plans are left out.
 func places(ctx context.Context, m modules.Module) []place {
 	found := walk(ctx, m, dir, nil)
 	list := found[:0]
 	seen := make(map[string]bool)
-	for _, p := range found { // of two files, the .pp one is first
+	for _, p := range found { // of two files with the same name, the .pp file is first
 		if p.err == nil && seen[p.name] {
 			continue
 		}
@@ -190,7 +191,7 @@ func walk(ctx context.Context, m modules.Module, dir string, list []place) []pla
 				list = walk(ctx, m, rel, list)
 			}
 		case (ext == puppetExt || ext == yamlExt) && modules.ValidName(strings.TrimSuffix(e.Name(), ext)):
-			if info, err := m.Stat(rel); err != nil || !info.IsDir() { // what a link leads to
+			if info, err := m.Stat(rel); err != nil || !info.IsDir() { // the file that a link leads to
 				list = append(list, place{name: nameOf(m, strings.TrimSuffix(rel, ext)), file: rel})
 			}
 		}
@@ -198,13 +199,13 @@ func walk(ctx context.Context, m modules.Module, dir string, list []place) []pla
 	return list
 }
 
-// none reports whether an error says that there is no such file.
+// none reports whether an error means that a file does not exist.
 func none(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// nameOf is the name of the plan in a file whose path, without its extension,
-// is rel.
+// nameOf returns the name of the plan in a file. rel is the file's path without
+// its extension.
 func nameOf(m modules.Module, rel string) string {
 	rel = strings.TrimPrefix(rel, dir)
 	if rel == "" || rel == "/"+initName {

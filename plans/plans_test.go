@@ -34,7 +34,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// A world is a module path, with what was warned of.
+// A world is a module path and the warnings about it.
 type world struct {
 	lib *Library
 
@@ -72,8 +72,8 @@ func newWorld(p *modules.Path) *world {
 	return w
 }
 
-// told returns what was warned of since it was asked last, sorted, without the
-// path of a directory.
+// told returns the warnings since its last call, sorted, without the path of a
+// directory.
 func (w *world) told(dir string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *world) told(dir string) []string {
 	return told
 }
 
-// lines writes a list for comparison: name, file, then the description.
+// lines formats a list for comparison: name, file, then the description.
 func lines(list []Summary) []string {
 	var out []string
 	for _, s := range list {
@@ -225,7 +225,7 @@ func (c closed) ReadDir(name string) ([]fs.DirEntry, error) {
 	return c.files.ReadDir(name)
 }
 
-func TestUnreadable(t *testing.T) {
+func TestUnreadableDirectory(t *testing.T) {
 	files := fstest.MapFS{"m/plans/sub/x.pp": {}, "m/plans/sub.pp": {Data: []byte("plan m::sub() {}\n")}, "m/plans/after.pp": {Data: []byte("plan m::after() {}\n")}}
 	for dir, want := range map[string][]string{
 		"m/plans/sub": {"m::after plans/after.pp", "m::sub plans/sub.pp"},

@@ -17,8 +17,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// written is a plan as its file has it: nothing is known of the types of its
-// parameters but their texts.
+// written is a plan as its file contains it. The types of its parameters are
+// only known as source text.
 type written struct {
 	Plan
 	doc doc // of the comment above a plan in the Puppet language
@@ -54,7 +54,7 @@ func (w *written) readPuppet(text string) error {
 		}
 	}
 	if plan == nil {
-		return fault.New(palError, "The file %s has to define the plan %s, and does not: the name of a file tells which plan is in it.", w.Path(), w.Name)
+		return fault.New(palError, "The file %s must define the plan %s, because the path of a file determines the name of its plan.", w.Path(), w.Name)
 	}
 	o := check.Options{Tasks: true, Defines: check.Defines(w.File)}
 	o.Namespace, _ = check.Namespace(w.Module.Name, w.File)
@@ -113,8 +113,8 @@ func (w *written) readYAML(data []byte) error {
 	return nil
 }
 
-// wrong is the error of a file that is not in the Puppet language: the first
-// thing that is wrong with it, and how many others there are.
+// wrong returns the error of a file that is not valid in the Puppet language:
+// the first problem, and the number of other problems.
 func (w *written) wrong(err error) error {
 	errs, ok := errors.AsType[syntax.Errors](err)
 	if !ok || len(errs) == 0 {
@@ -127,13 +127,13 @@ func (w *written) wrong(err error) error {
 		Details: ordered.Of("file", at.File, "line", int64(at.Line), "column", int64(at.Column)),
 	}
 	if n := len(errs); n > 1 {
-		e.Hint = fmt.Sprintf("that is the first of %d errors in the file: bolt puppet validate %s shows all", n, w.Path())
+		e.Hint = fmt.Sprintf("This is the first of %d errors in the file. Run 'bolt puppet validate %s' to show all.", n, w.Path())
 	}
 	return e
 }
 
-// plan makes a Plan of what was written: it reads types, and warns of what
-// means nothing. The error is that ctx is done.
+// plan makes a Plan from w: it reads types, and warns about tags without
+// effect. The error means that ctx is done.
 func (l *Library) plan(ctx context.Context, w *written) (*Plan, error) {
 	for i := range w.Parameters {
 		p := &w.Parameters[i]
@@ -141,7 +141,7 @@ func (l *Library) plan(ctx context.Context, w *written) (*Plan, error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case err != nil: // who runs the plan hears what is wrong
+		case err != nil: // running the plan reports the problem
 			t = &value.ReferenceType{Text: p.TypeText}
 		}
 		p.Type = t
@@ -152,18 +152,18 @@ func (l *Library) plan(ctx context.Context, w *written) (*Plan, error) {
 	}
 	for _, name := range w.doc.order {
 		if w.Parameter(name) == nil {
-			l.o.Warn("missing_plan_parameter", fmt.Sprintf("The comment above the plan %s tells of a parameter '%s', which the plan does not have: %s.", w.Name, name, w.Path()))
+			l.o.Warn("missing_plan_parameter", fmt.Sprintf("The comment above the plan %s describes a parameter '%s', which the plan does not have: %s.", w.Name, name, w.Path()))
 		}
 	}
 	return &w.Plan, nil
 }
 
-// sensitive reports whether a parameter's values are to be wrapped: its type is
-// Sensitive itself, under whatever name. As in Bolt, one that merely allows a
-// Sensitive does not count.
+// sensitive reports whether a parameter's values must be wrapped, because its
+// type is Sensitive itself, under any name. As in Bolt, a type that only allows
+// a Sensitive is not enough.
 func sensitive(p *Parameter) bool {
 	if strings.HasPrefix(p.TypeText, "Sensitive[") {
-		return true // whatever is in the brackets
+		return true // with any content of the brackets
 	}
 	t := p.Type
 	for {

@@ -12,20 +12,19 @@ import (
 	"bolt/tasks/parameter"
 )
 
-// Words are what a command line gives a plan.
+// Words are the parameters and targets for a plan on a command line.
 type Words struct {
 	Pairs   []string     // NAME=VALUE
-	Params  *ordered.Map // the object of --params, which may not stand beside Pairs; nil: there is none
-	Targets []string     // the values of --targets, or the names that other options lead to; nil: there are none
+	Params  *ordered.Map // the object of --params, which excludes Pairs; nil if there is none
+	Targets []string     // the values of --targets, or the names that other options select; nil if there are none
 }
 
-// targetSpec is what the type of a parameter names that targets are for.
+// targetSpec is part of the type of a parameter for targets.
 const targetSpec = "TargetSpec"
 
-// TargetsParameter returns the name of the parameter that takes the targets
-// which a plan is given beside its parameters: nodes, or else targets if its type
-// says TargetSpec; "" if there is none. A plan that has both is both, and
-// neither is given any.
+// TargetsParameter returns the name of the parameter that takes the targets of the command
+// line. That is nodes, or else targets if its type contains TargetSpec; "" if there is
+// none. If a plan has both, both is true, and neither gets the targets.
 func (p *Plan) TargetsParameter() (name string, both bool) {
 	nodes, targets := p.Parameter("nodes"), p.Parameter("targets")
 	if targets != nil && !strings.Contains(targets.TypeText, targetSpec) {
@@ -42,12 +41,12 @@ func (p *Plan) TargetsParameter() (name string, both bool) {
 	return "", false
 }
 
-// Given returns the parameters that a command line gives a plan, with which it
-// can be called. A pair's value is what it is as JSON, if the parameter's type
-// takes that, or else the text. What is given to a parameter that is Sensitive
-// is wrapped. Targets go to TargetsParameter, separated by commas; if it has a
-// value already, that is an error of kind bolt/cli-error. Whether parameters are
-// known, and of their types, is for the call to find out.
+// Given returns the parameters of a plan from a command line. A pair's value is parsed as
+// JSON. If the parameter's type does not accept that value, the string itself is the
+// value. Values of Sensitive parameters are wrapped. TargetsParameter gets the targets,
+// separated by commas; if it already has a value, Given returns an error of kind
+// bolt/cli-error. The call of the plan checks whether the parameters exist, and their
+// types.
 func (l *Library) Given(p *Plan, w Words) (*value.Hash, error) {
 	params := w.Params.Clone()
 	for _, pair := range w.Pairs {
@@ -59,12 +58,12 @@ func (l *Library) Given(p *Plan, w Words) (*value.Hash, error) {
 		_, set := params.Get(name)
 		switch {
 		case both:
-			l.o.Warn("nodes_targets_parameters", fmt.Sprintf("The plan %s has the parameters 'nodes' and 'targets' both, so that none of them gets "+
-				"the targets of the command line: give them as parameters.", p.Name))
+			l.o.Warn("nodes_targets_parameters", fmt.Sprintf("The plan %s has both parameters 'nodes' and 'targets', so neither of them gets "+
+				"the targets of the command line. Pass them as parameters.", p.Name))
 		case name == "":
 		case set:
-			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s is given twice: by an option that names targets, as --targets, "+
-				"and as a parameter. Leave one of them out.", name, p.Name)
+			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s is set twice: by an option that selects targets, such as --targets, "+
+				"and as a parameter. Remove one of them.", name, p.Name)
 		default:
 			params.Set(name, strings.Join(w.Targets, ","))
 		}
@@ -76,9 +75,9 @@ func (l *Library) Given(p *Plan, w Words) (*value.Hash, error) {
 		typed, err := valuedata.Of(v)
 		switch {
 		case err != nil && hidden:
-			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s has a value that no plan can have; it is not shown as it is sensitive.", name, p.Name)
+			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s has a value that plans cannot represent. It is not shown because it is sensitive.", name, p.Name)
 		case err != nil:
-			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s has a value that no plan can have: %v", name, p.Name, err)
+			return nil, fault.New("bolt/cli-error", "The parameter '%s' of the plan %s has a value that plans cannot represent: %v", name, p.Name, err)
 		case hidden && v != nil:
 			typed = value.NewSensitive(typed)
 		}
@@ -87,8 +86,8 @@ func (l *Library) Given(p *Plan, w Words) (*value.Hash, error) {
 	return h.Build(), nil
 }
 
-// Advice helps with parameters that do not fit the plan: where these are shown, and
-// which names were probably meant.
+// Advice returns advice about parameters that do not fit the plan: the command that shows
+// the parameters, and similar names.
 func (p *Plan) Advice(given *value.Hash) string {
 	names := make([]string, len(p.Parameters))
 	for i := range p.Parameters {
@@ -98,14 +97,14 @@ func (p *Plan) Advice(given *value.Hash) string {
 	for k := range given.All() {
 		name := value.ToString(k)
 		if near := spelling.Near(strings.ToLower(name), names); p.Parameter(name) == nil && near != "" {
-			advice += fmt.Sprintf(" Is %s meant to be %s?", name, near)
+			advice += fmt.Sprintf(" Did you mean %[2]s instead of %[1]s?", name, near)
 		}
 	}
 	return advice
 }
 
-// AsWritten returns values of --targets for Words.Targets. In a plan, the functions of the
-// plan interpret them. A value that was read from a file can have several lines.
+// AsWritten returns values of --targets for Words.Targets. The functions of the plan
+// interpret them. A value that was read from a file can have several lines.
 func AsWritten(values []string) []string {
 	list := make([]string, len(values))
 	for i, v := range values {
@@ -127,5 +126,5 @@ func (p *Plan) read(name, text string) any {
 	return parameter.Read(q.Type, text)
 }
 
-// Choices are the values that the parameter's type has, if it has only some.
+// Choices returns the values of the parameter's type, if their number is limited.
 func (p *Parameter) Choices() []string { return parameter.Choices(p.Type) }

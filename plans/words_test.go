@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// shown writes a hash with what a Sensitive hides.
+// shown formats a hash and reveals Sensitive values.
 func shown(h *value.Hash) string {
 	var parts []string
 	for k, v := range h.All() {
@@ -64,10 +64,10 @@ func TestGiven(t *testing.T) {
 
 		{"targets", "site", Words{Targets: []string{"web1,web2", "db*"}, Pairs: []string{"n=2"}}, `'n'=2 'targets'='web1,web2,db*'`, "", 0},
 		{"targets of one word", "site", Words{Pairs: []string{`targets=["a","b"]`}}, `'targets'=['a', 'b']`, "", 0},
-		{"targets twice", "site", Words{Targets: []string{"a"}, Pairs: []string{"targets=b"}}, "", "'targets' of the plan site is given twice", 0},
-		{"targets twice in JSON", "site", Words{Targets: []string{"a"}, Params: object(`{"targets": null}`)}, "", "is given twice", 0},
+		{"targets twice", "site", Words{Targets: []string{"a"}, Pairs: []string{"targets=b"}}, "", "'targets' of the plan site is set twice", 0},
+		{"targets twice in JSON", "site", Words{Targets: []string{"a"}, Params: object(`{"targets": null}`)}, "", "is set twice", 0},
 		{"nodes", "site::nodes", Words{Targets: []string{"a"}}, `'nodes'='a'`, "", 0},
-		{"nodes twice", "site::nodes", Words{Targets: []string{"a"}, Pairs: []string{"nodes=b"}}, "", "'nodes' of the plan site::nodes is given twice", 0},
+		{"nodes twice", "site::nodes", Words{Targets: []string{"a"}, Pairs: []string{"nodes=b"}}, "", "'nodes' of the plan site::nodes is set twice", 0},
 		{"both", "site::both", Words{Targets: []string{"a"}, Pairs: []string{"nodes=b"}}, `'nodes'='b'`, "", 1},
 		{"both without targets", "site::both", Words{Pairs: []string{"nodes=b"}}, `'nodes'='b'`, "", 0},
 		{"nodes, and targets of another type", "site::two", Words{Targets: []string{"a"}}, `'nodes'='a'`, "", 0},

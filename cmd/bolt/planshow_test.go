@@ -240,7 +240,7 @@ func TestPlanInterrupt(t *testing.T) {
 		"\nFailed on host1:\n  Command on host1 was cancelled; it has ended there\n  partial\n",
 		"\nStopped: left on host1, host2, host3\n  (file: ", ", line: 5)\n  Ended on 2 targets: host1,host2\n  Not run on 1 target: host3\n",
 		"\nStopped: right on host4\n", "line: 7)\n  Ended on 1 target: host4\n",
-		"\n1 step had ended before:\n  early on host1 with 0 failures\nThe plan show was stopped; what follows in it was not begun.\n",
+		"\n1 step had ended before:\n  early on host1 with 0 failures\nThe plan show was stopped. Its remaining steps were not begun.\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)

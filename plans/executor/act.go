@@ -22,8 +22,8 @@ import (
 	"bolt/tasks"
 )
 
-// called are the arguments of a function that acts on targets: what it does,
-// where, a description, options.
+// called holds the arguments of a function that acts on targets: the executor,
+// the targets, a description and options.
 type called struct {
 	x           *Executor
 	targets     []*inventory.Target
@@ -31,8 +31,8 @@ type called struct {
 	options     *options
 }
 
-// actSignatures are those of such a function, with or without a description.
-// head is its parameters in front of the targets.
+// actSignatures returns the signatures of such a function, with and without a
+// description. head contains the parameters before the targets.
 func actSignatures(head string, heads int, do func(c *eval.Call, in *called) (value.Value, error)) []eval.Signature {
 	signature := func(params string, hasDescription bool) eval.Signature {
 		return eval.Signature{Params: head + "TargetSpec $targets" + params, Returns: "ResultSet", Run: func(c *eval.Call) (value.Value, error) {
@@ -58,7 +58,7 @@ func actSignatures(head string, heads int, do func(c *eval.Call, in *called) (va
 	return []eval.Signature{signature(", Hash[String[1], Any] $options = {}", false), signature(", Optional[String] $description, Hash[String[1], Any] $options = {}", true)}
 }
 
-// acting are the functions that act on targets.
+// acting returns the functions that act on targets.
 func acting() []*eval.Function {
 	return []*eval.Function{
 		{Name: "run_command", Doc: "Runs a command on targets.", Signatures: actSignatures("String[1] $command, ", 1, func(c *eval.Call, in *called) (value.Value, error) {
@@ -68,18 +68,19 @@ func acting() []*eval.Function {
 		})},
 		{Name: "run_script", Doc: "Runs a script of the controller on targets.", Signatures: actSignatures("String[1] $script, ", 1, runScript)},
 		{Name: "run_task", Doc: "Runs a task on targets.", Signatures: actSignatures("String[1] $task, ", 1, runTask)},
-		{Name: "run_task_with", Doc: "Runs a task on targets with the parameters that the block gives for each.", Signatures: taskWith()},
+		{Name: "run_task_with", Doc: "Runs a task on targets with the parameters that the block returns for each target.", Signatures: taskWith()},
 		{Name: "upload_file", Doc: "Copies a file or directory of the controller to targets.", Signatures: actSignatures("String[1] $source, String[1] $destination, ", 2, upload)},
 		{Name: "download_file", Doc: "Copies a file or directory of targets to the controller, below the project's directory downloads.",
 			Signatures: actSignatures("String[1] $source, String[1] $destination, ", 2, download)},
-		{Name: "write_file", Doc: "Writes a text to a file on targets.", Signatures: []eval.Signature{{
+		{Name: "write_file", Doc: "Writes a string to a file on targets.", Signatures: []eval.Signature{{
 			Params: "String $content, String[1] $destination, TargetSpec $targets, Hash[String[1], Any] $options = {}", Returns: "ResultSet", Run: writeFile}}},
 		{Name: "wait_until_available", Doc: "Waits until targets can be connected to.", Signatures: []eval.Signature{{
 			Params: "TargetSpec $targets, Hash[String[1], Any] $options = {}", Returns: "ResultSet", Run: waitUntilAvailable}}},
 	}
 }
 
-// lineOnly is an error of the function that Puppet Bolt raises without a column.
+// lineOnly returns an error of the function in the form of Puppet Bolt, which
+// raises it without a column.
 func lineOnly(err error) error {
 	f, ok := caught(err)
 	if !ok {
@@ -93,7 +94,7 @@ func lineOnly(err error) error {
 	return &g
 }
 
-// file is the path of a file of the controller that a plan names.
+// file returns the path of a file of the controller that a plan names.
 func (x *Executor) file(ref string) (string, error) {
 	path := x.o.Modules.Find(ref)
 	if _, err := os.Stat(path); err != nil {
@@ -126,8 +127,8 @@ func runScript(c *eval.Call, in *called) (value.Value, error) {
 		do: &run.Script{Path: path, Data: data, Args: args, Env: in.options.env, Interpret: in.x.o.Interpret}, marks: []any{contentOf(data)}}, in.description, in.options)
 }
 
-// textOf is data as a program gets it, as an argument or a variable: what is no
-// text is JSON.
+// textOf returns data as a program gets it in an argument or a variable. Data
+// that is not a string becomes JSON.
 func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -152,7 +153,7 @@ func runTask(c *eval.Call, in *called) (value.Value, error) {
 	return in.x.do(c, &act{function: c.Name, object: name, action: "task", about: "task " + name, targets: in.targets, do: action}, in.description, in.options)
 }
 
-// taskAction is a task with checked parameters.
+// taskAction returns the action of a task with checked parameters.
 func (x *Executor) taskAction(ctx context.Context, t *tasks.Task, params *ordered.Map, o *options) (*tasks.Run, error) {
 	checked, err := t.Check(params)
 	if err != nil {
@@ -161,7 +162,7 @@ func (x *Executor) taskAction(ctx context.Context, t *tasks.Task, params *ordere
 	return x.o.Tasks.Run(ctx, t, checked, tasks.RunOptions{Noop: o.noop, Natives: x.o.Natives, Helpers: x.o.Helpers})
 }
 
-// taskWith are the signatures of run_task_with.
+// taskWith returns the signatures of run_task_with.
 func taskWith() []eval.Signature {
 	list := actSignatures("String[1] $task, ", 1, func(c *eval.Call, in *called) (value.Value, error) {
 		name := string(c.Args[0].(value.String))
@@ -225,7 +226,7 @@ func download(c *eval.Call, in *called) (value.Value, error) {
 	dir := filepath.Join(in.x.o.Downloads, name)
 	empty := func() error {
 		if err := os.RemoveAll(dir); err != nil {
-			return fault.File(dir, err, "What was downloaded to %s before could not be removed: %v", dir, fault.WithoutPath(err))
+			return fault.File(dir, err, "The directory %s of an earlier download could not be removed: %v", dir, fault.WithoutPath(err))
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fault.File(dir, err, "The directory %s could not be made: %v", dir, fault.WithoutPath(err))
@@ -264,7 +265,7 @@ func writeFile(c *eval.Call) (value.Value, error) {
 		do: &run.Upload{Source: f.Name(), Dest: dst}}, nil, o)
 }
 
-// waitUntilAvailable connects again and again.
+// waitUntilAvailable tries to connect until it succeeds or the time is up.
 func waitUntilAvailable(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	hash, _ := c.Arg(1).(*value.Hash)

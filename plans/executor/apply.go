@@ -29,10 +29,10 @@ type Catalogs struct {
 	States func(s *fleet.States) (run.Action, error)
 }
 
-// catalogName is the object of a failure of apply, as Puppet Bolt has it.
+// catalogName is the object of a failure of apply, as in Puppet Bolt.
 const catalogName = "catalog"
 
-// apply is apply(targets, options) { … }.
+// apply implements apply(targets, options) { … }.
 func (x *Executor) apply(c *eval.Call, f *syntax.File, a *syntax.Apply) (value.Value, error) {
 	if len(c.Args) == 0 || len(c.Args) > 2 {
 		return nil, eval.Errorf("argument-count", "apply expects targets and options, got %s", count(len(c.Args), "argument"))
@@ -118,7 +118,8 @@ func mainProgram(f *syntax.File, a *syntax.Apply) *syntax.Program {
 	return p
 }
 
-// visible returns the variables that a block sees of a plan. They do not change while the plan goes on.
+// visible returns the variables of a plan that a block can read. They do not change while the plan
+// continues.
 func visible(s *eval.Scope) *value.Hash {
 	var b value.HashBuilder
 	for name, v := range s.All() {
@@ -211,7 +212,8 @@ func (x *Executor) prepFailed(results []value.Value) (*Failure, *value.Object) {
 // factsTask is the object of the results of apply_prep, as in Puppet Bolt.
 const factsTask = "apply_helpers::custom_facts"
 
-// applyPrep is apply_prep: it adds the facts of targets to the inventory. Nothing is installed.
+// applyPrep implements apply_prep: it adds the facts of targets to the inventory. Nothing is
+// installed.
 func applyPrep(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	given, _ := c.Arg(1).(*value.Hash)
@@ -248,7 +250,7 @@ func applyPrep(c *eval.Call) (value.Value, error) {
 	return v, nil
 }
 
-// collecting is the action that collects facts, with the object that it has in Puppet Bolt.
+// collecting is the action that collects facts, with the same object as in Puppet Bolt.
 type collecting struct{ run.Action }
 
 func (*collecting) Object() string { return factsTask }

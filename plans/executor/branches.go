@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// branches ends the contexts of branches with that of the run: a branch can go on longer
-// than what began it, but not longer than the run.
+// branches ends the contexts of branches when the run ends: a branch can run longer than
+// the block that began it, but not longer than the run.
 type branches struct {
 	mu    sync.Mutex
-	cause error // why the run is over, nil while it goes on
+	cause error // why the run has ended; nil before
 	open  map[*future]context.CancelCauseFunc
 }
 
-// add has end called when the run is over.
+// add registers end, which is called when the run ends.
 func (b *branches) add(one *future, end context.CancelCauseFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,7 +33,7 @@ func (b *branches) remove(one *future) {
 	delete(b.open, one)
 }
 
-// end ends all branches, as the run is over.
+// end ends all branches because the run has ended.
 func (b *branches) end(cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +43,7 @@ func (b *branches) end(cause error) {
 	}
 }
 
-// over is why the run is over; nil while it goes on.
+// over returns the reason why the run has ended; nil before.
 func (b *branches) over() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 // containerFailure is the kind of a failure of run_container.
 const containerFailure = "bolt/container-failure"
 
-// Container is the result whose failure this is.
+// Container returns the result whose failure f is.
 func (f *Failure) Container() (r *event.ContainerResult, ok bool) {
 	if f.Kind != containerFailure || !f.acted {
 		return nil, false
@@ -44,7 +44,7 @@ func containerOf(v value.Value) *event.ContainerResult {
 
 func containerData(o *value.Object) (value.Value, error) { return valuedata.Of(containerOf(o).Map()) }
 
-// newContainerResult is ContainerResult.new(value).
+// newContainerResult implements ContainerResult.new(value).
 func newContainerResult(data any, args []value.Value) (value.Value, error) {
 	if x, _ := environment.Host(data).(*Executor); x != nil && len(args) == 1 {
 		if h, ok := args[0].(*value.Hash); ok {
@@ -61,7 +61,7 @@ func newContainerResult(data any, args []value.Value) (value.Value, error) {
 	return nil, eval.Errorf("type-mismatch", "ContainerResult.new expects a hash")
 }
 
-// aboutContainers are run_container, and what a ContainerResult has.
+// aboutContainers returns run_container and the members of ContainerResult.
 func aboutContainers() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, r *event.ContainerResult) value.Value) *eval.Function {
 		return member("ContainerResult", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, containerOf(c.Args[0])), nil })
@@ -113,7 +113,7 @@ func runContainer(c *eval.Call) (value.Value, error) {
 	}
 	result := &event.ContainerResult{Image: o.container.Image}
 	if result.Value, _ = v.(*ordered.Map); result.Value == nil {
-		result.Value = ordered.Of("stdout", "", "stderr", "") // taken as done
+		result.Value = ordered.Of("stdout", "", "stderr", "") // the run treats it as done
 	}
 	if result.Err() == nil || o.catch {
 		return x.o.Language.types.containerResult.Wrap(result), nil
@@ -143,8 +143,8 @@ func (x *Executor) container(c *eval.Call, what *docker.Container) (*ordered.Map
 	return result.Value, context.Cause(c.Context())
 }
 
-// containerValue runs a container and says what came of it, as the value of a
-// ContainerResult. File and line are where the plan asks for it.
+// containerValue runs a container and returns the outcome as the value of a
+// ContainerResult. file and line are the position of the call in the plan.
 func containerValue(ctx context.Context, c *docker.Container, file string, line int) *ordered.Map {
 	details := &ordered.Map{}
 	if file != "" {
@@ -169,22 +169,22 @@ func containerValue(ctx context.Context, c *docker.Container, file string, line 
 	return ordered.Of("stdout", safetext.String(string(out.Stdout)), "stderr", stderr, "exit_code", int64(0))
 }
 
-// makeVolumes makes directories of this machine that containers are to have and
-// that are not there. A name without a slash is a volume of docker's own.
+// makeVolumes makes the directories of volumes that do not exist on this
+// machine. A name without a slash is a volume of docker's own.
 func makeVolumes(list []docker.Volume) error {
 	for _, v := range list {
 		if _, err := os.Stat(v.Host); err == nil || !strings.Contains(v.Host, "/") {
 			continue
 		}
 		if err := os.MkdirAll(v.Host, 0o755); err != nil {
-			return fault.File(v.Host, err, "The directory %s, which the container is to have, could not be made: %v", v.Host, fault.WithoutPath(err))
+			return fault.File(v.Host, err, "The directory %s for a volume of the container could not be made: %v", v.Host, fault.WithoutPath(err))
 		}
 	}
 	return nil
 }
 
-// containerOptions are those of run_container. Each may begin with an
-// underscore.
+// containerOptions are the options of run_container. Each name may begin with
+// an underscore.
 type containerOptions struct {
 	container docker.Container
 	catch     bool
@@ -192,7 +192,7 @@ type containerOptions struct {
 
 func (o *containerOptions) read(ctx context.Context, x *Executor, h *value.Hash) error {
 	if strings.HasPrefix(o.container.Image, "-") {
-		return failf("bolt/validation-error", "An image's name does not begin with a hyphen, as %s does", o.container.Image)
+		return failf("bolt/validation-error", "The name of an image cannot begin with a hyphen, got %s", o.container.Image)
 	}
 	if h == nil {
 		return nil
@@ -224,7 +224,7 @@ func (o *containerOptions) read(ctx context.Context, x *Executor, h *value.Hash)
 			}
 			o.container.Workdir = string(dir)
 		default:
-			x.warn(ctx, "plan_function_options", fmt.Sprintf("The function run_container has no option '%s'; it is passed over.", name))
+			x.warn(ctx, "plan_function_options", fmt.Sprintf("The function run_container has no option '%s'; bolt ignores it.", name))
 		}
 		if err != nil {
 			return err
@@ -237,14 +237,14 @@ func optionError(name, want string, got value.Value) error {
 	return failf("bolt/validation-error", "Option '%s' of run_container must be %s, got %s", name, want, value.DescribeValue(got))
 }
 
-// commandOf is the option cmd: a line, which is split into words as a shell
-// would, or the words.
+// commandOf reads the option cmd: a line, which is split into words as a shell
+// splits it, or the words.
 func commandOf(v value.Value) ([]string, error) {
 	switch v := v.(type) {
 	case value.String:
 		words, ok := stdlib.ShellSplit(string(v))
 		if !ok {
-			return nil, failf("bolt/validation-error", "Option 'cmd' of run_container has a quote without an end: %s", string(v))
+			return nil, failf("bolt/validation-error", "Option 'cmd' of run_container has a quotation mark that is not closed: %s", string(v))
 		}
 		return words, nil
 	case *value.Array:
@@ -261,7 +261,8 @@ func commandOf(v value.Value) ([]string, error) {
 	return nil, optionError("cmd", "a string or an array of strings", v)
 }
 
-// variablesOf is the option env_vars: what is no text is JSON.
+// variablesOf reads the option env_vars. Values that are not strings become
+// JSON.
 func variablesOf(v value.Value) ([]docker.Variable, error) {
 	h, ok := v.(*value.Hash)
 	if !ok {
@@ -286,7 +287,7 @@ func variablesOf(v value.Value) ([]docker.Variable, error) {
 	return list, nil
 }
 
-// hides reports whether there is something sensitive in a value.
+// hides reports whether a value contains a Sensitive value.
 func hides(v value.Value) bool {
 	switch v := v.(type) {
 	case *value.Sensitive:
@@ -307,7 +308,8 @@ func hides(v value.Value) bool {
 	return false
 }
 
-// pairsOf is an option that is a hash of one type, which what names.
+// pairsOf reads an option that is a hash whose keys and values have one type.
+// what is the name of that type in messages.
 func pairsOf[T value.Value](name string, v value.Value, what string, add func(host, inside T)) error {
 	h, ok := v.(*value.Hash)
 	if !ok {
@@ -317,7 +319,7 @@ func pairsOf[T value.Value](name string, v value.Value, what string, add func(ho
 		host, ok1 := k.(T)
 		inside, ok2 := v.(T)
 		if !ok1 || !ok2 {
-			return failf("bolt/validation-error", "Option '%s' of run_container takes nothing but %s for keys and values, got %s => %s",
+			return failf("bolt/validation-error", "Option '%s' of run_container takes only %s as keys and values, got %s => %s",
 				name, what, value.Inspect(k), value.Inspect(v))
 		}
 		add(host, inside)

@@ -38,7 +38,7 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 		return nil, err
 	}
 	quiet := flowOf(s).quiet
-	_ = x.emit(s.Context(), event.PlanBegin{Plan: p.Name, Quiet: quiet}) // which stops the run
+	_ = x.emit(s.Context(), event.PlanBegin{Plan: p.Name, Quiet: quiet}) // an error stops the run
 	defer func() {
 		quiet := quiet || x.blocks.hush.Load()
 		_ = x.emit(s.Context(), event.PlanEnd{Plan: p.Name, Quiet: quiet, Elapsed: time.Since(began)})
@@ -77,8 +77,8 @@ func (x *Executor) plan(s *eval.Site, p *plans.Plan, params *value.Hash) (value.
 
 var targetSpec = lazyregexp.New(`\bTargetSpec\b`)
 
-// resolveParams looks up the targets of parameters for targets, so that a target
-// that cannot be used is an error before the plan starts.
+// resolveParams resolves the targets of parameters for targets, so that an unusable
+// target is an error before the plan starts.
 func (x *Executor) resolveParams(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 	for k, v := range params.All() {
 		q := p.Parameter(value.ToString(k))
@@ -101,7 +101,7 @@ func unset(err error) error {
 	return err
 }
 
-// accepts tells all that is wrong with the parameters of a plan at once.
+// accepts returns an error that contains all problems with the parameters of a plan.
 func accepts(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 	var wrong []string
 	for k := range params.All() {
@@ -134,8 +134,9 @@ func accepts(s *eval.Site, p *plans.Plan, params *value.Hash) error {
 	return f
 }
 
-// typeHere is the type of a parameter as a running plan reads it. The plan's
-// description was read without the types that only running plans have, as Target.
+// typeHere returns the type of a parameter as a running plan reads it. The plan's
+// description was read without the types that only running plans have, such as
+// Target.
 func typeHere(s *eval.Site, q *plans.Parameter) value.Type {
 	if t, err := s.ParseType(q.Shown()); err == nil {
 		return t
@@ -143,10 +144,10 @@ func typeHere(s *eval.Site, q *plans.Parameter) value.Type {
 	return q.Type
 }
 
-// controlling are the functions that control a plan.
+// controlling returns the functions that control a plan.
 func controlling() []*eval.Function {
 	return []*eval.Function{
-		{Name: "run_plan", Doc: "Runs another plan and returns what it returns.", Signatures: []eval.Signature{
+		{Name: "run_plan", Doc: "Runs another plan and returns its value.", Signatures: []eval.Signature{
 			{Params: "String $plan, Hash[String, Any] $arguments = {}", Run: func(c *eval.Call) (value.Value, error) { return runPlan(c, nil, c.Arg(1)) }},
 			{Params: "String $plan, Optional[TargetSpec] $targets, Hash[String, Any] $arguments = {}", Run: func(c *eval.Call) (value.Value, error) { return runPlan(c, c.Arg(1), c.Arg(2)) }},
 		}},
@@ -170,7 +171,7 @@ func controlling() []*eval.Function {
 				return nil, f
 			}},
 		}},
-		{Name: "catch_errors", Doc: "Returns what the block returns, or the error that ended it.", Signatures: []eval.Signature{{
+		{Name: "catch_errors", Doc: "Returns the value of the block, or the error that ended it.", Signatures: []eval.Signature{{
 			Params: "Array[String[1]] $kinds = []", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 				v, err := c.Yield()
 				if err == nil || eval.IsJump(err) {
@@ -185,9 +186,9 @@ func controlling() []*eval.Function {
 				}
 				return of(&c.Site).errorValue(f, err), nil
 			}}}},
-		{Name: "parallelize", Doc: "Calls the block with each element, with all of them at once, and returns what the calls return.", Signatures: []eval.Signature{{
+		{Name: "parallelize", Doc: "Calls the block with all elements concurrently, and returns the values of the calls.", Signatures: []eval.Signature{{
 			Params: "Array $list", Block: "Callable[1, 1]", Run: parallelize}}},
-		{Name: "background", Doc: "Runs the block beside what follows, and returns a Future of it.", Signatures: []eval.Signature{{
+		{Name: "background", Doc: "Runs the block concurrently with the rest of the plan, and returns a Future.", Signatures: []eval.Signature{{
 			Params: "String[1] $name = 'future'", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 				x, f := of(&c.Site), flowOf(&c.Site)
 				name, _ := c.Arg(0).(value.String)
@@ -197,7 +198,7 @@ func controlling() []*eval.Function {
 				}
 				return x.o.Language.types.future.Wrap(one), nil
 			}}}},
-		{Name: "wait", Doc: "Waits for futures, all of the plan if none are given, and returns what they return.", Signatures: waitSignatures()},
+		{Name: "wait", Doc: "Waits for futures (without arguments, for all futures of the plan), and returns their values.", Signatures: waitSignatures()},
 		member("Future", "state", "", func(c *eval.Call) (value.Value, error) {
 			one := futureOf(c.Args[0])
 			state, err := of(&c.Site).effect(c, nil, false, func() (any, error) { return one.state(), nil })
@@ -222,18 +223,18 @@ func controlling() []*eval.Function {
 				_, err := x.effect(c, d.String(), false, func() (any, error) { return nil, x.pause(c.Context(), d) })
 				return value.Undef{}, err
 			}}}},
-		{Name: "ctrl::do_until", Doc: "Calls the block until what it returns is true, and returns that.", Signatures: []eval.Signature{{
+		{Name: "ctrl::do_until", Doc: "Calls the block until it returns a true value, and returns that value.", Signatures: []eval.Signature{{
 			Params: "Hash[String[1], Any] $options = {}", Block: "Callable[0, 0]", Run: doUntil}}},
 	}
 }
 
-// pause waits without the turn.
+// pause sleeps without holding the turn.
 func (x *Executor) pause(ctx context.Context, d time.Duration) (err error) {
 	x.apart(func() { err = sleep(ctx, d) })
 	return err
 }
 
-// sleep waits; the error is that of ctx.
+// sleep waits for d; the error is ctx's.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -281,8 +282,8 @@ func doUntil(c *eval.Call) (value.Value, error) {
 	}
 }
 
-// runPlan is run_plan. Targets that are given beside the arguments go to the
-// plan's parameter for targets.
+// runPlan implements run_plan. Targets that are passed in addition to the arguments
+// are the value of the plan's parameter for targets.
 func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) {
 	x := of(&c.Site)
 	name := strings.TrimPrefix(string(c.Args[0].(value.String)), "::")
@@ -314,7 +315,7 @@ func runPlan(c *eval.Call, targets, arguments value.Value) (value.Value, error) 
 			if both {
 				which = "nodes' and 'targets"
 			}
-			return nil, failf("bolt/invalid-plan-argument", "The targets that run_plan takes beside the plan's name stand for its parameter '%s', which must not be among the arguments then", which)
+			return nil, failf("bolt/invalid-plan-argument", "The targets of run_plan are the value of the plan's parameter '%s'. If targets are passed, the arguments must not contain that parameter", which)
 		}
 		if to == "" {
 			to = "nodes"

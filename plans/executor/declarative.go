@@ -47,8 +47,8 @@ func refused(name string) *eval.Function {
 	}}}
 }
 
-// declarative returns the Executor that the functions of one compilation have. It does nothing on targets, and shares
-// nothing that changes with x. puppetdb is the instance of PuppetDB that is asked.
+// declarative returns the Executor of the functions of one compilation. It does nothing on targets
+// and shares no mutable state with x. puppetdb is the name of the instance of PuppetDB to query.
 func (x *Executor) declarative(puppetdb string) *Executor {
 	d := New(Options{Language: x.o.Language, Inventory: x.o.Inventory, Modules: x.o.Modules, Getenv: x.o.Getenv, Sink: x.o.Sink, Log: x.o.Log})
 	if x.o.PuppetDB != nil {

@@ -9,35 +9,35 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Plans and branches that begin each other without end are ended, all of them:
-// what is begun comes to its end, nothing is begun any more, and the error that
-// says so is that of the run, whatever catches errors on its way.
+// If plans or branches begin each other without end, all of them are ended. The ones
+// that have begun run to their end, and nothing new begins. The error that reports
+// it ends the run, even if the plan catches errors.
 const (
-	// maxInside is how many plans, and how many branches, may be in work inside each
-	// other: many times what people write.
+	// maxInside is how many plans, and how many branches, may run nested in each
+	// other. It is many times higher than in any real plan.
 	maxInside = 200
-	// maxAgain is how many branches may be in work at once whose call is in work
-	// around them, too: with two branches each time, 200 of them inside each other
-	// would be more than can be counted.
+	// maxAgain is how many branches may run at once that are nested in a branch
+	// begun by the same call. With two branches at each level, 200 levels would be
+	// too many to count.
 	maxAgain = 10_000
 )
 
-// A planCall is a plan in work.
+// A planCall is a running plan.
 type planCall struct {
 	name  string
-	by    *planCall // the plan that called it; nil for that of the run
-	depth int       // how many plans are around it
+	by    *planCall // the plan that called it; nil for the plan of the run
+	depth int       // how many plans enclose it
 }
 
-// A branchCall is a branch in work.
+// A branchCall is a running branch.
 type branchCall struct {
-	at    syntax.Position // of the call that began it
-	in    *branchCall     // the branch around it, nil for none
-	depth int             // how many branches are around it
-	again bool            // one of them was begun by the same call
+	at    syntax.Position // of the call that began the branch
+	in    *branchCall     // the enclosing branch, nil for none
+	depth int             // how many branches enclose it
+	again bool            // the same call began an enclosing branch
 }
 
-// beginPlan returns the call of a plan, or the error that there are too many.
+// beginPlan returns the call of a plan, or an error if too many plans are nested.
 func (x *Executor) beginPlan(s *eval.Site, name string) (*planCall, error) {
 	if err := x.ending(); err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func (x *Executor) beginPlan(s *eval.Site, name string) (*planCall, error) {
 	if p.depth < maxInside {
 		return p, nil
 	}
-	x.endless = failf(palError, "%d plans are in work inside each other, and there cannot be more. %s", p.depth, p.cycle())
+	x.endless = failf(palError, "%d plans are nested in each other, which is the limit. %s", p.depth, p.cycle())
 	return nil, x.endless
 }
 
-// beginBranch returns a branch that is begun, or the error that there are too
-// many. Who has begun one calls endBranch, with the turn as here.
+// beginBranch returns a new branch, or an error if there are too many. The caller
+// must call endBranch later, and hold the turn for both calls.
 func (x *Executor) beginBranch(s *eval.Site) (*branchCall, error) {
 	if err := x.ending(); err != nil {
 		return nil, err
@@ -69,9 +69,9 @@ func (x *Executor) beginBranch(s *eval.Site) (*branchCall, error) {
 	}
 	switch {
 	case b.depth >= maxInside:
-		x.endless = failf(palError, "%d branches are in work inside each other, and there cannot be more. %s", b.depth, f.plan.cycle())
+		x.endless = failf(palError, "%d branches are nested in each other, which is the limit. %s", b.depth, f.plan.cycle())
 	case b.again && x.inAgain >= maxAgain:
-		x.endless = failf(palError, "%d branches are in work inside of what begins them, and there cannot be more. %s", x.inAgain, f.plan.cycle())
+		x.endless = failf(palError, "%d branches are nested in a branch that the same call began, which is the limit. %s", x.inAgain, f.plan.cycle())
 	}
 	if x.endless != nil {
 		return nil, x.endless
@@ -88,7 +88,7 @@ func (x *Executor) endBranch(b *branchCall) {
 	}
 }
 
-// ends reports whether an error is what ends the run.
+// ends reports whether an error is the error that ends the run.
 func (x *Executor) ends(err error) bool {
 	end := x.ending()
 	return end != nil && errors.Is(err, end)
@@ -97,11 +97,11 @@ func (x *Executor) ends(err error) bool {
 // maxCycle is how many plans of a cycle are named.
 const maxCycle = 8
 
-// cycle says how the plan came to call itself, if it did, and what to do.
+// cycle returns how the plan came to call itself, if it did, and advice.
 func (p *planCall) cycle() string {
-	const advice = "hat calls itself needs a condition under which it does not."
+	const advice = " plan that calls itself must have a condition that ends the recursion."
 	if p == nil {
-		return "W" + advice
+		return "A" + advice
 	}
 	names := []string{p.name}
 	q := p.by
@@ -110,11 +110,11 @@ func (p *planCall) cycle() string {
 	}
 	switch {
 	case q == nil:
-		return "W" + advice
+		return "A" + advice
 	case len(names) == 1:
-		return p.name + " calls itself: w" + advice
+		return p.name + " calls itself: a" + advice
 	case len(names) > maxCycle:
-		return fmt.Sprintf("%s calls %s, and by %d more comes back to itself: w%s", p.name, names[len(names)-1], len(names)-2, advice)
+		return fmt.Sprintf("%s calls %s, which calls %[1]s through %[3]d more plans: a%[4]s", p.name, names[len(names)-1], len(names)-2, advice)
 	}
 	var b strings.Builder
 	b.WriteString(p.name)
@@ -124,5 +124,5 @@ func (p *planCall) cycle() string {
 			b.WriteString(", which")
 		}
 	}
-	return b.String() + ": w" + advice
+	return b.String() + ": a" + advice
 }

@@ -14,14 +14,14 @@ import (
 type events struct {
 	stop context.CancelCauseFunc // ends the run
 
-	mu     sync.Mutex // around calls of sink, and what follows
+	mu     sync.Mutex // held during calls of sink and the code that depends on them
 	sink   event.Sink
 	course event.Course
 	begun  int // steps
 }
 
-// emit hands an event to the Sink. An error of something that was about to begin is for
-// the caller; another one stops the run.
+// emit passes an event to the Sink. If the event announces a beginning, the caller must
+// handle the error. Other errors stop the run.
 func (x *Executor) emit(ctx context.Context, e event.Event) error {
 	v := &x.events
 	v.mu.Lock()
@@ -67,7 +67,7 @@ func (x *Executor) log(ctx context.Context, l eval.Log) {
 			e.Text = l.Pos.String() + ": " + e.Text
 		}
 	}
-	_ = x.emit(ctx, e) // which stops the run
+	_ = x.emit(ctx, e) // an error stops the run
 }
 
 // severity returns the log level of a plan's message. Messages of the Puppet
@@ -91,5 +91,5 @@ func severity(l eval.Level) string {
 }
 
 func (x *Executor) warn(ctx context.Context, id, text string) {
-	_ = x.emit(ctx, event.Log{Level: "warn", ID: id, Text: text}) // which stops the run
+	_ = x.emit(ctx, event.Log{Level: "warn", ID: id, Text: text}) // an error stops the run
 }

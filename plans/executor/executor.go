@@ -1,18 +1,19 @@
-// Package executor carries out what plans do.
+// Package executor runs plans.
 //
-// A [Language] is what plans have beside the language itself: functions that act
-// on targets (run_command, upload_file …) or control the plan (parallelize,
-// catch_errors …), and the types of what they take and give (Target, ResultSet …).
-// An [Executor] is one run of a plan. It changes the inventory as the plan says,
-// limits all that is done at once, and hands what happens to an [event.Sink].
+// A [Language] contains the additions of plans to the Puppet language: functions
+// that act on targets (run_command, upload_file …) or control the plan
+// (parallelize, catch_errors …), and the types of their arguments and values
+// (Target, ResultSet …). An [Executor] is one run of a plan. It changes the
+// inventory as the plan requests, limits the number of concurrent actions, and
+// passes events to an [event.Sink].
 //
 // # Turns
 //
-// However many branches a plan has (parallelize, background), one of them at a
-// time evaluates the language. It has the turn until it acts on targets, sleeps or
-// waits for another, and gets it back in the order of asking. So branches begin
-// what they do in the order in which they are written, every time, and all that
-// takes long is done at once.
+// A plan can have many branches (parallelize, background), but only one of them at
+// a time evaluates the language. It holds the turn until it acts on targets, sleeps
+// or waits for another branch. Branches get the turn back in the order in which
+// they ask for it. So branches begin their actions in the order in which they are
+// written, in every run, and the long operations run concurrently.
 //
 // Source: Puppet Bolt (bolt-modules, lib/bolt/executor.rb, pal.rb, plan_future.rb)
 // for names, arguments, results and kinds of errors.
@@ -41,37 +42,37 @@ import (
 	"bolt/transport"
 )
 
-// Options are what an Executor works with.
+// Options are the settings of an Executor.
 type Options struct {
-	// Environment evaluates plans; its Language is this one's.
+	// Environment evaluates plans; its Language must be Language.
 	Environment *environment.Environment
 	Language    *Language
-	// Node is what programs are told of the controller; its Host is set.
+	// Node describes the controller to programs; Run sets its Host.
 	Node      environment.Node
 	Plans     *plans.Library
 	Inventory *inventory.Inventory
 	Tasks     *tasks.Library
 	Modules   *modules.Path
 	Dialer    transport.Dialer
-	PuppetDB  PuppetDB // nil: plans cannot ask any
+	PuppetDB  PuppetDB // nil: plans cannot query PuppetDB
 	Catalogs  Catalogs
 	Resolve   inventory.Resolver // of references to plugins
 
-	Concurrency int           // targets that are worked on at once, by all steps together
+	Concurrency int           // targets in progress at once, in all steps together
 	Timeout     time.Duration // of an action on one target; 0: none
 	Natives     map[string]tasks.Native
 	Helpers     map[string]tasks.Helper
-	Interpret   bool // scripts are run by the targets' interpreters
+	Interpret   bool // the targets' interpreters run scripts
 	Stream      bool // the Sink gets output as it arrives
 
-	// Downloads is the directory below which download_file writes, and Limits are
-	// those of what it gets from one target.
+	// Downloads is the directory below which download_file writes. Limits limit the
+	// download from one target.
 	Downloads string
 	Limits    transport.Limits
 	Getenv    func(name string) (string, bool)
 
-	// Journal records what is done; nil: nothing does. Unknown says what becomes of
-	// what may have been done when a run is taken up: Ask, or one of Outcomes.
+	// Journal records the steps; nil records nothing. Unknown decides about steps
+	// with an unknown outcome when a run is resumed: Ask, or one of Outcomes.
 	Journal *journal.Run
 	Unknown string
 
@@ -90,24 +91,24 @@ type Executor struct {
 	slots run.Slots
 	spill *capture.Spill // outputs of results, which stay readable to the end
 
-	// Whoever has the turn has these.
+	// Only the goroutine that holds the turn may use these fields.
 	objects map[*inventory.Target]*value.Object // targets as values
 	plans   map[string]*plans.Plan              // by name
 	known   resources
-	branch  string                     // as package journal names it
-	caught  map[*value.Object]*Failure // what Errors of the language were
-	// endless is the error of plans and branches that begin each other without
-	// end, inAgain how many branches are in work inside of what begins them.
+	branch  string                     // its name in package journal
+	caught  map[*value.Object]*Failure // the failures of caught Errors of the language
+	// endless is the error of plans and branches that begin each other without end.
+	// inAgain is how many branches run nested in a branch that the same call began.
 	endless *Failure
 	inAgain int
 	blocks  blocks
 
-	foreseen map[string]bool // names of plans that were looked through
+	foreseen map[string]bool // names of plans that foresee has checked
 
-	planResult value.Type // what plans may return; nil before the first did
+	planResult value.Type // type of plan results; nil before its first use
 
-	// newTarget makes a target within the run's context: the language makes values
-	// without one.
+	// newTarget makes a target within the run's context, because the language makes
+	// values without a context.
 	newTarget func(spec *ordered.Map) (*inventory.Target, error)
 	branches  branches
 	events    events
@@ -126,15 +127,16 @@ func New(o Options) *Executor {
 	return &Executor{o: o, events: events{sink: o.Sink}, slots: run.NewSlots(o.Concurrency), spill: spill, objects: make(map[*inventory.Target]*value.Object), plans: make(map[string]*plans.Plan), foreseen: make(map[string]bool), caught: make(map[*value.Object]*Failure)}
 }
 
-// Close gives up what results hold. No value of the run may be used afterwards.
+// Close releases the outputs of results. No value of the run may be used
+// afterwards.
 func (x *Executor) Close() {
 	if err := x.spill.Close(); err != nil {
 		x.o.Log.Debug("file of outputs not closed cleanly", "err", err)
 	}
 }
 
-// Run runs a plan with parameters, and returns what it returns: undef if it
-// returns nothing. The error is a *Failure.
+// Run runs a plan with parameters and returns its value: undef if the plan returns
+// nothing. The error is a *Failure.
 func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (value.Value, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -152,8 +154,8 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	x.blocks.numbers = 1
 	v, err := x.plan(in.Site(ctx, nil).With(ctx, &flow{place: &place{}}), p, params)
 	if err != nil && ctx.Err() == nil && x.o.Journal == nil && (p.YAML == nil || !catchable(err)) {
-		// A run with a journal goes on until all blocks have ended: it knows of each
-		// step what came of it.
+		// A run with a journal continues until all blocks have ended, so that the
+		// journal records the outcome of each step.
 		x.finish(err)
 	}
 	if left := x.join(); left != nil && (err == nil || Unfinished(left) && !Unfinished(err)) {
@@ -165,27 +167,27 @@ func (x *Executor) Run(ctx context.Context, p *plans.Plan, params *value.Hash) (
 	return v, nil
 }
 
-// of is the Executor that a function is called by.
+// of returns the Executor of the run in which a function is called.
 func of(s *eval.Site) *Executor {
 	x, _ := environment.Host(s.Interp.Env().Data).(*Executor)
 	return x
 }
 
-// A flow is what a branch of a plan works with.
+// A flow is the state of a branch of a plan.
 type flow struct {
-	plan    *planCall   // the innermost
-	branch  *branchCall // the innermost, nil outside of all
-	runAs   string      // of the innermost run_plan that says so
+	plan    *planCall   // the innermost plan
+	branch  *branchCall // the innermost branch, nil outside of branches
+	runAs   string      // of the innermost run_plan that sets it
 	quiet   bool        // within without_default_logging
 	futures *futures    // of the plan; nil within parallelize
 	inside  *future     // the branch's own; nil outside of branches
 	place   *place      // shared by all flows of the branch
 
-	yaml *yamlplan.Plan  // the innermost plan, if it is one
-	from syntax.Position // where that was called; see Executor.place
+	yaml *yamlplan.Plan  // the innermost plan, if it is a YAML plan
+	from syntax.Position // where that plan was called, see Executor.place
 }
 
-// flowOf is the flow that a function is called in.
+// flowOf returns the flow in which a function is called.
 func flowOf(s *eval.Site) *flow {
 	f, _ := s.Flow().(*flow)
 	if f == nil {
@@ -199,14 +201,14 @@ func within(c *eval.Call, f *flow, do func(*eval.Call) (value.Value, error)) (va
 	return do(c.Fork(c.Context(), f))
 }
 
-// A turn is passed between branches, in the order in which they ask for it.
+// A turn is passed between branches in the order in which they ask for it.
 type turn struct {
 	mu      sync.Mutex
 	taken   bool
 	waiting []chan struct{}
 }
 
-// ask takes a place in the queue; the turn is there when the channel is closed.
+// ask joins the queue. The caller has the turn when the channel is closed.
 func (t *turn) ask() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -233,7 +235,7 @@ func (t *turn) give() {
 	t.waiting = t.waiting[1:]
 }
 
-// apart does what takes long without the turn.
+// apart runs a long operation without holding the turn.
 func (x *Executor) apart(do func()) {
 	branch := x.branch
 	x.turn.give()
@@ -244,7 +246,7 @@ func (x *Executor) apart(do func()) {
 	do()
 }
 
-// in notes which branch has the turn now.
+// in records which branch has the turn now.
 func (x *Executor) in(branch string) {
 	x.branch = branch
 	x.o.Journal.In(branch)

@@ -13,29 +13,29 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Failure is what ended a plan, or what a plan can catch.
+// A Failure is an error that ended a plan, or an error that a plan can catch.
 type Failure struct {
 	Kind, Msg, Code string
 	Details         *value.Hash // never nil
-	// File, Line and Column are where it came up; a Line or Column of 0 is not
-	// known.
+	// File, Line and Column are the position of the error. A Line or Column of 0 is
+	// unknown.
 	File         string
 	Line, Column int
 	Err          error // the cause, or nil
-	// Hint says what to do where Msg does not, "" if there is nothing to say.
+	// Hint is what to do, if Msg does not contain it; "" without advice.
 	Hint string
-	// Calls are those around the place, the innermost first; Branches those that
-	// failed at once, which this is the one error of.
+	// Calls are the calls that led to the position, the innermost first. Branches are
+	// the failed branches if this is the common error of several branches.
 	Calls    []Call
 	Branches []Branch
-	// Before is what it was when it was caught, for one that is raised again or
+	// Before is the failure as it was caught, if this failure is raised again or
 	// returned.
 	Before *Failure
 
-	// step is the place, as package journal names it, of the step that failed; "" if
-	// none did, or something has caught it since.
+	// step is the name of the failed step in package journal. It is "" if no step
+	// failed, or if the error was caught since.
 	step string
-	// lineOnly is set for errors of which Puppet Bolt does not tell the column.
+	// lineOnly is set for errors that Puppet Bolt reports without a column.
 	lineOnly bool
 	// unplaced is set for errors that Puppet Bolt reports without a place. Before has
 	// the place.
@@ -50,7 +50,7 @@ func (f *Failure) Error() string { return f.Msg }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Place is "(file: F, line: L, column: C)" of what is known; "" of nothing.
+// Place returns "(file: F, line: L, column: C)" with the known parts, or "".
 func (f *Failure) Place() string {
 	if f.File == "" {
 		return ""
@@ -66,8 +66,8 @@ func (f *Failure) Place() string {
 	return b.String() + ")"
 }
 
-// Placed adds the place that the details of an error have to its message. Other errors
-// stay as they are.
+// Placed adds the position in the details of an error to its message. Other errors are
+// returned unchanged.
 func Placed(err error) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -96,8 +96,8 @@ func failf(kind, format string, args ...any) *Failure {
 	return &Failure{Kind: kind, Msg: fmt.Sprintf(format, args...), Details: value.NewHash()}
 }
 
-// caught returns what a plan can catch: errors of its own, and those of what it
-// calls, but not those of the language.
+// caught returns an error that a plan can catch: an error of the plan or of an action
+// that it calls, but not an error of the language.
 func caught(err error) (*Failure, bool) {
 	if Unfinished(err) {
 		return nil, false
@@ -117,22 +117,22 @@ func catchable(err error) bool {
 	return ok
 }
 
-// Unfinished reports whether an error is that of the journal: the run has not come
-// to its end, and no plan catches that.
+// Unfinished reports whether an error is an error of the journal. Then the run is not
+// finished, and no plan can catch the error.
 func Unfinished(err error) bool {
 	e, ok := errors.AsType[*fault.Error](err)
 	return ok && e.Kind == journal.Kind
 }
 
-// final reports whether an error is that of the run, whatever waits for it or
-// catches it.
+// final reports whether an error ends the run even if the plan waits for it or catches
+// it.
 func (x *Executor) final(err error) bool { return Unfinished(err) || x.ends(err) }
 
 func ofFault(e *fault.Error) *Failure {
 	f := &Failure{Kind: e.Kind, Msg: e.Msg, Code: e.Code, Details: value.NewHash(), Err: e}
 	if e.Details != nil {
 		v, err := valuedata.Of(e.Details)
-		if err != nil { // say what there is
+		if err != nil { // keep the details as text
 			v = value.NewHash(value.Entry{Key: value.String("details"), Value: value.String(fmt.Sprint(e.Details))})
 		}
 		f.Details = v.(*value.Hash)
@@ -140,7 +140,7 @@ func ofFault(e *fault.Error) *Failure {
 	return f
 }
 
-// failure is any error as what ended a plan, with its place.
+// failure returns any error as the error that ended a plan, with its position.
 func (x *Executor) failure(err error) *Failure {
 	var f Failure
 	own, _ := errors.AsType[*Failure](err)
@@ -196,15 +196,15 @@ func placeless(kind string) bool {
 	return kind == "fail" || kind == "division-by-zero" || kind == "argument-count"
 }
 
-// ofLookup reports whether an error is one of those of the function lookup that Puppet
-// Bolt reports without a place: no value was found, the data cannot be used, or the key is
-// not one.
+// ofLookup reports whether an error is one of the errors of the function lookup that
+// Puppet Bolt reports without a position: no value was found, the data cannot be used,
+// or the key is invalid.
 func ofLookup(kind string) bool {
 	return kind == "lookup-not-found" || kind == "lookup-interpolation" || kind == "lookup-data" || kind == "lookup-key"
 }
 
-// FailedSteps are the places of the steps of a plan whose failure has ended it, as
-// package journal names them.
+// FailedSteps returns the names in package journal of the steps whose failure has
+// ended a plan.
 func FailedSteps(err error) []string {
 	f, ok := errors.AsType[*Failure](err)
 	switch {
@@ -220,9 +220,9 @@ func FailedSteps(err error) []string {
 	return places
 }
 
-// Map is the failure as data: kind, msg, details with the place, and issue_code
-// where there is one. It is for writing, as ToWrite is. A detail that cannot be
-// converted is the text that the language writes.
+// Map returns the failure as data: kind, msg, details with the position, and
+// issue_code if there is one. Like ToWrite, it is for output. A detail that cannot be
+// converted becomes the text that the language writes.
 func (f *Failure) Map() *ordered.Map { return f.data(converter(whenWritten)) }
 
 func (f *Failure) data(c *valuedata.Converter) *ordered.Map {
@@ -261,11 +261,11 @@ func (f *Failure) data(c *valuedata.Converter) *ordered.Map {
 	return m
 }
 
-// maxCaught bounds how many failures are remembered that have been caught.
+// maxCaught limits the number of caught failures that are kept.
 const maxCaught = 1000
 
-// errorValue is a failure that has been caught, as a value of the language. What
-// the value does not say of it is remembered: where the error came up.
+// errorValue returns a caught failure as a value of the language. It keeps the
+// position of the failure, which the value does not contain.
 func (x *Executor) errorValue(f *Failure, err error) *value.Object {
 	o := f.object()
 	if len(x.caught) >= maxCaught {
@@ -275,7 +275,7 @@ func (x *Executor) errorValue(f *Failure, err error) *value.Object {
 	return o
 }
 
-// again is the failure of an Error of the language that is raised or returned,
+// again returns the failure of an Error of the language that is raised or returned,
 // perhaps after it was caught.
 func (x *Executor) again(o *value.Object) *Failure {
 	f := ofObject(o)
@@ -283,7 +283,7 @@ func (x *Executor) again(o *value.Object) *Failure {
 	return f
 }
 
-// object is the failure as a value of the language.
+// object returns the failure as a value of the language.
 func (f *Failure) object() *value.Object {
 	return value.ErrorType().Wrap(nil, textOrUndef(f.Msg), textOrUndef(f.Kind), f.Details, textOrUndef(f.Code))
 }
@@ -295,7 +295,7 @@ func textOrUndef(s string) value.Value {
 	return value.String(s)
 }
 
-// ofObject is the failure that an Error of the language stands for.
+// ofObject returns the failure for an Error of the language.
 func ofObject(o *value.Object) *Failure {
 	text := func(name string) string {
 		v, _ := o.Get(name)

@@ -30,12 +30,12 @@ import (
 	"bolt/transport"
 )
 
-// A place counts the steps of a branch of the plan, as package journal names them.
-// Whoever has the turn and runs that branch has it.
+// A place counts the steps of a branch of the plan; package journal uses its names
+// for them. Only the goroutine that has the turn and runs that branch may use it.
 type place struct {
 	prefix   string // of the branch: "" or "3/2."
 	n        int
-	replayed bool // the last step was done before
+	replayed bool // the last step was done in an earlier run
 }
 
 func (p *place) next() string {
@@ -43,13 +43,13 @@ func (p *place) next() string {
 	return p.prefix + strconv.Itoa(p.n)
 }
 
-// branch is the place of a branch that a step begins.
+// branch returns the place of a branch that a step begins.
 func (p *place) branch(step string, n int) *place {
 	return &place{prefix: step + "/" + strconv.Itoa(n) + "."}
 }
 
-// record begins a step in the journal, or takes it up: then people are asked about
-// what nobody knows. It is nil without a journal.
+// record begins a step in the journal, or resumes it. If the outcome of the step is
+// unknown, it asks the user. It returns nil without a journal.
 func (x *Executor) record(c *eval.Call, a *act, o *options, about string) (*journal.Step, error) {
 	if x.o.Journal == nil {
 		return nil, nil
@@ -71,26 +71,27 @@ func (x *Executor) record(c *eval.Call, a *act, o *options, about string) (*jour
 	return step, err
 }
 
-// What can be said of a target on which a step was begun, and nobody knows what
-// came of it.
+// These are the decisions about a target on which a step had begun and whose outcome
+// is unknown.
 const (
-	Ask    = ""       // ask people
-	Repeat = "repeat" // do it again
-	Done   = "done"   // take it as done
-	Failed = "failed" // take it as failed
+	Ask    = ""       // ask the user
+	Repeat = "repeat" // do the step again
+	Done   = "done"   // treat the step as done
+	Failed = "failed" // treat the step as failed
 )
 
-// The error of what is taken as failed.
+// These constants are the kind and the message of the error of a step that is treated
+// as failed.
 const (
 	unknownOutcome = fleet.KindUnknown
-	takenAsFailed  = "Taken as failed when the run was taken up: what came of it is not known."
+	takenAsFailed  = "Treated as failed when the run was resumed: its outcome is unknown."
 )
 
-// Outcomes are those, but for asking.
+// Outcomes returns the decisions except Ask.
 func Outcomes() []string { return []string{Repeat, Done, Failed} }
 
-// decide finds out what is to be done about targets of a step on which it was
-// begun and nobody knows what came of it.
+// decide decides about the targets of a step on which it had begun and whose outcome
+// is unknown.
 func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, about string) error {
 	var asking run.Action
 	if a.ask != nil {
@@ -100,9 +101,9 @@ func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, 
 	if len(unknown) == 0 || a.harmless {
 		return nil
 	}
-	why := "the run was cut off when it had begun there"
+	why := "the run was interrupted after it had begun there"
 	if step.Ended() {
-		why = "what it returned was secret, and was not recorded"
+		why = "its result was secret and was not recorded"
 	}
 	if asking != nil {
 		told, err := x.inquire(c, a, o, step, asking)
@@ -112,7 +113,7 @@ func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, 
 		}
 		why += told
 	}
-	decided, err := x.outcome(c, fmt.Sprintf("What came of %s on %s is not known: %s.", about, strings.Join(unknown, ", "), why))
+	decided, err := x.outcome(c, fmt.Sprintf("The outcome of %s on %s is unknown: %s.", about, strings.Join(unknown, ", "), why))
 	if err != nil || decided == Repeat {
 		return err
 	}
@@ -120,7 +121,7 @@ func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, 
 		if !slices.Contains(unknown, t.SafeName()) {
 			continue
 		}
-		r := &event.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Taken as done when the run was taken up: what came of it is not known.")}
+		r := &event.Result{Target: t, Action: a.action, Object: a.object, Value: ordered.Of("_output", "Treated as done when the run was resumed: its outcome is unknown.")}
 		if decided == Failed {
 			r.Value = nil
 			r.Err = &event.Error{Kind: unknownOutcome, Class: transport.ClassLost, Details: &ordered.Map{}, Msg: takenAsFailed}
@@ -132,8 +133,8 @@ func (x *Executor) decide(c *eval.Call, a *act, o *options, step *journal.Step, 
 	return nil
 }
 
-// inquire queries the targets of a step for its outcome, and records the known outcomes. told has the answers of the
-// other targets.
+// inquire queries the targets of a step for its outcome, and records the known
+// outcomes. told contains the answers of the other targets.
 func (x *Executor) inquire(c *eval.Call, a *act, o *options, step *journal.Step, asking run.Action) (told string, err error) {
 	unknown := step.Unknown()
 	targets := slices.DeleteFunc(slices.Clone(a.targets), func(t *inventory.Target) bool { return !slices.Contains(unknown, t.SafeName()) })
@@ -154,14 +155,14 @@ func (x *Executor) inquire(c *eval.Call, a *act, o *options, step *journal.Step,
 	return told, cmp.Or(err, context.Cause(c.Context()))
 }
 
-// outcome is what people, or Options.Unknown, say about something that may have
-// been done.
+// outcome returns the decision of Options.Unknown, or of the user, about an operation
+// whose outcome is unknown.
 func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
 	if x.o.Unknown != Ask {
 		return x.o.Unknown, nil
 	}
 	stopped := &fault.Error{Kind: journal.Kind, Msg: what,
-		Hint: "Find out, and resume the run with --unknown repeat, done or failed, or on a terminal, where it is asked about."}
+		Hint: "Check the outcome, then resume the run with --unknown repeat, done or failed. On a terminal, bolt asks instead."}
 	for {
 		var answer string
 		var ok bool
@@ -187,10 +188,11 @@ func (x *Executor) outcome(c *eval.Call, what string) (string, error) {
 	}
 }
 
-// effect does something other than an action on targets, or returns what came of
-// it before. Its value is data of package ordered; where it is taken as failed, a map
-// with the key _error. once is set if it must not be repeated unasked; detail is what
-// makes it another one.
+// effect performs an operation other than an action on targets, or returns its
+// recorded outcome. The value is data of package ordered. If the operation is treated
+// as failed, the value is a map with the key _error. If once is set, the operation
+// must not be repeated without asking. detail distinguishes the operation from
+// others.
 func (x *Executor) effect(c *eval.Call, detail any, once bool, do func() (any, error)) (any, error) {
 	if err := x.ending(); err != nil {
 		return nil, err
@@ -206,7 +208,7 @@ func (x *Executor) effect(c *eval.Call, detail any, once bool, do func() (any, e
 		return v, nil
 	}
 	if e.Unknown() {
-		decided, err := x.outcome(c, fmt.Sprintf("What came of %s is not known: the run was cut off when it had begun.", c.Name))
+		decided, err := x.outcome(c, fmt.Sprintf("The outcome of %s is unknown: the run was interrupted after it had begun.", c.Name))
 		switch {
 		case err != nil:
 			return nil, err
@@ -235,7 +237,7 @@ func (x *Executor) begin(c *eval.Call, detail any, once bool) (*journal.Effect, 
 	return e, nil
 }
 
-// entered notes the text of a plan that is run.
+// entered records the text of a plan that runs.
 func (x *Executor) entered(ctx context.Context, p *plans.Plan) error {
 	if x.o.Journal == nil {
 		return nil
@@ -247,7 +249,7 @@ func (x *Executor) entered(ctx context.Context, p *plans.Plan) error {
 	return x.o.Journal.Entered(p.Name, digest)
 }
 
-// TextDigest is the digest of a plan's text.
+// TextDigest returns the digest of a plan's text.
 func TextDigest(ctx context.Context, p *plans.Plan) (string, error) {
 	text, err := p.Module.ReadFile(ctx, p.File, readfile.Payload)
 	if err != nil {
@@ -256,8 +258,9 @@ func TextDigest(ctx context.Context, p *plans.Plan) (string, error) {
 	return journal.Digest(string(text)), nil
 }
 
-// ParamsOf are parameters of a plan as data, and the names of those that are
-// secret, wholly or in part, or that JSON cannot hold, which are not among them.
+// ParamsOf returns parameters of a plan as data. The second result contains the names
+// of the parameters that are omitted: parameters that are secret, wholly or in part,
+// or that JSON cannot represent.
 func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []string) {
 	params = &ordered.Map{}
 	for k, v := range h.All() {
@@ -280,7 +283,7 @@ func ParamsOf(p *plans.Plan, h *value.Hash) (params *ordered.Map, secrets []stri
 	return params, secrets
 }
 
-// anyText reports whether one of the texts in data is such a one.
+// anyText reports whether such is true for one of the strings in data.
 func anyText(v any, such func(text string) bool) bool {
 	switch v := v.(type) {
 	case string:
@@ -297,8 +300,8 @@ func anyText(v any, such func(text string) bool) bool {
 	return false
 }
 
-// hasPassword reports whether there is a URI with a password in a text. Targets need
-// no scheme to be one.
+// hasPassword reports whether a string contains a URI with a password. If targets is
+// set, a URI needs no scheme.
 func hasPassword(text string, targets bool) bool {
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		if (targets || strings.Contains(part, "://")) && inventory.SafeName(part) != part {
@@ -308,10 +311,10 @@ func hasPassword(text string, targets bool) bool {
 	return false
 }
 
-// content is the digest of the files of a task; "" of another action.
+// content returns the digest of the files of a task; "" for another action.
 func (a *act) content() string {
 	action := a.do
-	for _, t := range a.targets { // one of them speaks for all
+	for _, t := range a.targets { // all targets have the same files
 		if each := a.each[t]; each != nil {
 			action = each
 			break
@@ -335,11 +338,11 @@ func shown(args []value.Value) []any {
 	return list
 }
 
-// contentOf is what a step says of the content of a file: its digest.
+// contentOf returns the digest of a file's content, for the digest of a step.
 func contentOf(data []byte) string { return journal.Digest(string(data)) }
 
-// treeDigest is what a step says of a file, or of a directory with all that is in it.
-// What cannot be read has no content, as whoever copies it will find out.
+// treeDigest returns the digest of a file, or of a directory with everything in it. A
+// file that cannot be read has no content here; the copy will report the error.
 func treeDigest(ctx context.Context, path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -13,15 +13,15 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Language is what plans have beside the language itself. It is shared by
-// Executors.
+// A Language contains the additions of plans to the Puppet language. Executors share
+// it.
 type Language struct {
 	environment.PlanLanguage
 	types types
 }
 
 // NewLanguage returns a Language. plan returns the program of a plan that is not
-// written in the language, as environment.PlanLanguage has it.
+// written in the language, see environment.PlanLanguage.
 func NewLanguage(plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)) *Language {
 	l := &Language{environment.PlanLanguage{Aliases: typeAliases, Plan: plan}, makeTypes()}
 	l.Types = []*value.ObjectType{l.types.target, l.types.result, l.types.applyResult, l.types.resultSet, l.types.future, l.types.containerResult, l.types.resource}
@@ -38,7 +38,7 @@ func functions() []*eval.Function {
 func knowing() []*eval.Function {
 	target := func(c *eval.Call) *inventory.Target { return inventoryTarget(c.Args[0]) }
 	text := func(v value.Value) string { return string(v.(value.String)) }
-	// each is for functions that change targets and return what they were given.
+	// each implements functions that change targets and return their argument.
 	each := func(c *eval.Call, change func(x *Executor, list []*inventory.Target) error) (value.Value, error) {
 		x := of(&c.Site)
 		list, err := x.resolve(&c.Site, c.Args[0])
@@ -63,8 +63,8 @@ func knowing() []*eval.Function {
 			}
 			return valuedata.Of(inventory.Reveal(v))
 		}),
-		one("apply_prep", "Collects the facts of targets for apply blocks, and adds them to those that are known.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", applyPrep),
-		one("get_targets", "Returns the targets that names, groups and patterns stand for.", "TargetSpec $names", func(c *eval.Call) (value.Value, error) {
+		one("apply_prep", "Collects the facts of targets for apply blocks, and adds them to the known facts.", "TargetSpec $targets, Hash[String[1], Any] $options = {}", applyPrep),
+		one("get_targets", "Returns the targets that match names, groups and patterns.", "TargetSpec $names", func(c *eval.Call) (value.Value, error) {
 			x := of(&c.Site)
 			list, err := x.resolve(&c.Site, c.Args[0])
 			if err != nil {
@@ -72,7 +72,7 @@ func knowing() []*eval.Function {
 			}
 			return x.targetList(list), nil
 		}),
-		one("get_target", "Returns the one target that a name stands for.", "TargetSpec $name", func(c *eval.Call) (value.Value, error) {
+		one("get_target", "Returns the only target that matches a name.", "TargetSpec $name", func(c *eval.Call) (value.Value, error) {
 			x := of(&c.Site)
 			list, err := x.resolve(&c.Site, c.Args[0])
 			if err != nil {
@@ -90,7 +90,7 @@ func knowing() []*eval.Function {
 			}
 			return valuedata.Of(orEmpty(inventory.RevealMap(d.Vars)))
 		}),
-		one("facts", "Returns the facts that are known of a target.", "Target $target", func(c *eval.Call) (value.Value, error) {
+		one("facts", "Returns the known facts of a target.", "Target $target", func(c *eval.Call) (value.Value, error) {
 			d, err := target(c).Data(c.Context())
 			if err != nil {
 				return nil, err
@@ -104,18 +104,18 @@ func knowing() []*eval.Function {
 			}
 			return c.Args[0], target(c).SetVar(c.Context(), text(c.Args[1]), d)
 		}),
-		one("add_facts", "Adds to the facts that are known of a target.", "Target $target, Hash[String, Data] $facts", func(c *eval.Call) (value.Value, error) {
+		one("add_facts", "Adds facts to the known facts of a target.", "Target $target, Hash[String, Data] $facts", func(c *eval.Call) (value.Value, error) {
 			m, err := plainMap("the facts", c.Args[1].(*value.Hash))
 			if err != nil {
 				return nil, err
 			}
 			return c.Args[0], target(c).AddFacts(c.Context(), m)
 		}),
-		one("set_feature", "Says that a target has a feature, or has not.", "Target $target, String $feature, Boolean $value = true", func(c *eval.Call) (value.Value, error) {
+		one("set_feature", "Adds a feature to a target, or removes it.", "Target $target, String $feature, Boolean $value = true", func(c *eval.Call) (value.Value, error) {
 			on := c.Arg(2) == nil || value.Truthy(c.Arg(2))
 			return c.Args[0], target(c).SetFeature(c.Context(), text(c.Args[1]), on)
 		}),
-		one("set_config", "Sets an option of how a target is reached.", "Target $target, Variant[String, Array[String]] $path, Any $value", func(c *eval.Call) (value.Value, error) {
+		one("set_config", "Sets an option of a target's configuration.", "Target $target, Variant[String, Array[String]] $path, Any $value", func(c *eval.Call) (value.Value, error) {
 			var path []string
 			switch p := c.Args[1].(type) {
 			case value.String:

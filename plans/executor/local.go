@@ -13,7 +13,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// one is a function with one signature.
+// one returns a function with one signature.
 func one(name, doc, params string, run func(c *eval.Call) (value.Value, error)) *eval.Function {
 	return &eval.Function{Name: name, Doc: doc, Signatures: []eval.Signature{{Params: params, Run: run}}}
 }
@@ -21,19 +21,19 @@ func one(name, doc, params string, run func(c *eval.Call) (value.Value, error)) 
 // prompting returns the functions that prompt the user.
 func prompting() []*eval.Function {
 	return []*eval.Function{
-		one("prompt", "Asks people for a text.", "String $prompt, Hash[String[1], Any] $options = {}", func(c *eval.Call) (value.Value, error) {
+		one("prompt", "Prompts the user for a string.", "String $prompt, Hash[String[1], Any] $options = {}", func(c *eval.Call) (value.Value, error) {
 			options, _ := c.Arg(1).(*value.Hash)
 			return of(&c.Site).ask(c, string(c.Args[0].(value.String)), options, nil)
 		}),
-		{Name: "prompt::menu", Doc: "Asks people to choose.", Signatures: []eval.Signature{
+		{Name: "prompt::menu", Doc: "Prompts the user to choose from a menu.", Signatures: []eval.Signature{
 			{Params: "String $prompt, Array[Variant[Target, Data], 1] $menu, Hash[String[1], Any] $options = {}", Run: menu},
 			{Params: "String $prompt, Hash[String[1], Variant[Target, Data], 1] $menu, Hash[String[1], Any] $options = {}", Run: menu},
 		}},
 	}
 }
 
-// ask asks, or takes the default where there is nobody. valid is asked whether
-// an answer will do.
+// ask asks the user, or returns the default if it cannot ask. valid reports
+// whether an answer is acceptable.
 func (x *Executor) ask(c *eval.Call, question string, options *value.Hash, valid func(answer string) (value.Value, bool)) (value.Value, error) {
 	option := func(name string) value.Value {
 		if options == nil {
@@ -75,8 +75,8 @@ func (x *Executor) ask(c *eval.Call, question string, options *value.Hash, valid
 	}
 }
 
-// answer is what people answer, now or when the run was begun; ok is false where
-// there is nobody to ask.
+// answer returns the user's answer, now or in an earlier run; ok is false if bolt
+// cannot ask.
 func (x *Executor) answer(c *eval.Call, question string, sensitive bool) (answer string, ok bool, err error) {
 	asked := func() (any, error) {
 		x.apart(func() { answer, ok, err = x.askPeople(c.Context(), question, sensitive) })
@@ -85,7 +85,7 @@ func (x *Executor) answer(c *eval.Call, question string, sensitive bool) (answer
 		}
 		return answer, err
 	}
-	if sensitive { // is not recorded
+	if sensitive { // it is not recorded
 		_, err := asked()
 		return answer, ok, err
 	}
@@ -94,7 +94,7 @@ func (x *Executor) answer(c *eval.Call, question string, sensitive bool) (answer
 	return answer, ok, err
 }
 
-// menu is prompt::menu.
+// menu implements prompt::menu.
 func menu(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	keys, values := []string{}, []value.Value{}
@@ -128,7 +128,8 @@ func menu(c *eval.Call) (value.Value, error) {
 	})
 }
 
-// ofController are the functions about files and the environment of this machine.
+// ofController returns the functions about files and the environment of this
+// machine.
 func ofController() []*eval.Function {
 	text := func(v value.Value) string { return string(v.(value.String)) }
 	return []*eval.Function{
@@ -145,18 +146,18 @@ func ofController() []*eval.Function {
 			}
 			return value.String(rubyJoin(parts)), nil
 		}),
-		one("file::exists", "Tells whether a file is there: a path, or MODULE/FILE.", "String[1] $file", func(c *eval.Call) (value.Value, error) {
+		one("file::exists", "Reports whether a file exists: a path, or MODULE/FILE.", "String[1] $file", func(c *eval.Call) (value.Value, error) {
 			_, err := os.Stat(of(&c.Site).o.Modules.Find(text(c.Args[0])))
 			return value.Bool(err == nil), nil
 		}),
-		one("file::readable", "Tells whether a file can be read: a path, or MODULE/FILE.", "String[1] $file", func(c *eval.Call) (value.Value, error) {
+		one("file::readable", "Reports whether a file can be read: a path, or MODULE/FILE.", "String[1] $file", func(c *eval.Call) (value.Value, error) {
 			f, err := os.Open(of(&c.Site).o.Modules.Find(text(c.Args[0])))
 			if err == nil {
 				f.Close()
 			}
 			return value.Bool(err == nil), nil
 		}),
-		one("file::read", "Returns the text of a file: a path, or MODULE/FILE.", "String[1] $file", func(c *eval.Call) (value.Value, error) {
+		one("file::read", "Returns the content of a file: a path, or MODULE/FILE.", "String[1] $file", func(c *eval.Call) (value.Value, error) {
 			path, err := of(&c.Site).file(text(c.Args[0]))
 			if err != nil {
 				return nil, err
@@ -167,7 +168,7 @@ func ofController() []*eval.Function {
 			}
 			return value.String(strings.ToValidUTF8(string(data), "\ufffd")), c.Size(len(data))
 		}),
-		one("file::write", "Writes a text to a file of this machine.", "String[1] $file, String $content", func(c *eval.Call) (value.Value, error) {
+		one("file::write", "Writes a string to a file of this machine.", "String[1] $file, String $content", func(c *eval.Call) (value.Value, error) {
 			path := text(c.Args[0])
 			if err := os.WriteFile(path, []byte(text(c.Args[1])), 0o644); err != nil {
 				return nil, fault.File(path, err, "The file %s could not be written: %v", path, fault.WithoutPath(err))
@@ -181,7 +182,7 @@ func ofController() []*eval.Function {
 			}
 			return value.Undef{}, nil
 		}),
-		one("dir::children", "Returns the names of what is in a directory: a path, MODULE, or MODULE/DIRECTORY.", "String $directory", func(c *eval.Call) (value.Value, error) {
+		one("dir::children", "Returns the names of the files in a directory: a path, MODULE, or MODULE/DIRECTORY.", "String $directory", func(c *eval.Call) (value.Value, error) {
 			x, ref := of(&c.Site), text(c.Args[0])
 			path := x.o.Modules.Find(ref)
 			if m, ok := x.o.Modules.Module(ref); ok && !filepath.IsAbs(ref) {
@@ -200,7 +201,7 @@ func ofController() []*eval.Function {
 	}
 }
 
-// rubyJoin joins with one slash between, as Ruby's File.join.
+// rubyJoin joins parts with one slash between them, as Ruby's File.join does.
 func rubyJoin(parts []string) string {
 	out := ""
 	for i, p := range parts {

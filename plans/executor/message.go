@@ -94,7 +94,7 @@ func messageData(v value.Value) any {
 	return value.ToString(v)
 }
 
-// shownResult is a value that a plan or a block may not return, for the error.
+// shownResult formats a value that a plan or a block may not return, for the error.
 func shownResult(v value.Value) string {
 	if s, ok := messageData(v).(string); ok {
 		return s
@@ -102,7 +102,7 @@ func shownResult(v value.Value) string {
 	return value.ToString(v)
 }
 
-// messageKey is the key of a hash in a message.
+// messageKey formats the key of a hash in a message.
 func messageKey(k value.Value) string {
 	switch d := messageData(k).(type) {
 	case string:
@@ -142,7 +142,7 @@ func saying() []*eval.Function {
 				return nil, err
 			}
 			m := event.Message{Text: message(c.Args[0]), Logged: logged(c.Args[0]), Verbose: verbose}
-			_ = of(&c.Site).emit(c.Context(), m) // which stops the run
+			_ = of(&c.Site).emit(c.Context(), m) // an error stops the run
 			return value.Undef{}, nil
 		})
 	}

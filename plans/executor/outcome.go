@@ -11,8 +11,8 @@ import (
 	"bolt/run"
 )
 
-// Returned is the event for the return value of Run. The error is that it
-// cannot be written.
+// Returned returns the event for the return value of Run. The error means that
+// the value cannot be written.
 func (x *Executor) Returned(v value.Value) (event.Returned, error) {
 	if results, ok := resultsOf(v); ok {
 		return event.Returned{Results: results}, nil
@@ -36,7 +36,7 @@ func (x *Executor) Returned(v value.Value) (event.Returned, error) {
 	return event.Returned{Value: data}, nil
 }
 
-// Event is the event for a failure that has ended a plan.
+// Event returns the event for a failure that has ended a plan.
 func (f *Failure) Event() event.Failed {
 	e := event.Failed{Msg: f.Msg, Place: f.Place(), Data: f.Map()}
 	if results, ok := f.Results(); ok {
@@ -47,14 +47,15 @@ func (f *Failure) Event() event.Failed {
 	return e
 }
 
-// Stopped is the event for a run of a plan that was stopped, with its failure.
+// Stopped returns the event for a run of a plan that was stopped, with its
+// failure.
 func (x *Executor) Stopped(plan string, f *Failure) event.Stopped {
 	told := *f
-	told.Kind, told.Msg = "bolt/cancelled-error", "The plan "+plan+" was stopped; what follows in it was not begun."
+	told.Kind, told.Msg = "bolt/cancelled-error", "The plan "+plan+" was stopped. Its remaining steps were not begun."
 	return x.events.stopped(event.Failed{Msg: told.Msg, Place: told.Place(), Data: told.Map()})
 }
 
-// WasStopped reports whether an error of Run is that its context has ended.
+// WasStopped reports whether an error of Run means that its context has ended.
 func WasStopped(err error) bool {
 	e, ok := errors.AsType[*eval.Error](err)
 	return errors.Is(err, run.ErrStopped) || errors.Is(err, context.Canceled) || ok && e.Kind == "canceled"

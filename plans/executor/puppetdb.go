@@ -11,18 +11,19 @@ import (
 	"bolt/puppet/value"
 )
 
-// A PuppetDB answers what plans ask of PuppetDB. An instance is the name of a
-// configured one; "" is the default one. Data are those of package ordered.
+// A PuppetDB answers the queries of plans. An instance is the name of a
+// configured instance; "" is the default instance. Data is data of package
+// ordered.
 type PuppetDB interface {
 	// Query returns the rows of a query, which is a string or a []any.
 	Query(ctx context.Context, query any, instance string) ([]any, error)
-	// Facts returns the facts of the nodes that are known, by their certnames.
+	// Facts returns the facts of the known nodes by their certnames.
 	Facts(ctx context.Context, certnames []string, instance string) (*ordered.Map, error)
 	// Command submits a command, and returns its UUID.
 	Command(ctx context.Context, command string, version int64, payload *ordered.Map, instance string) (uuid string, err error)
 }
 
-// asking are the functions that ask PuppetDB.
+// asking returns the functions that query PuppetDB.
 func asking() []*eval.Function {
 	const instance = ", Optional[String] $instance = undef"
 	return []*eval.Function{
@@ -35,7 +36,7 @@ func asking() []*eval.Function {
 				return db.Query(c.Context(), query, instance)
 			})
 		}),
-		one("puppetdb_fact", "Returns the facts that PuppetDB has of nodes, by their certnames.", "Array[String] $certnames"+instance, func(c *eval.Call) (value.Value, error) {
+		one("puppetdb_fact", "Returns the facts of nodes in PuppetDB, by their certnames.", "Array[String] $certnames"+instance, func(c *eval.Call) (value.Value, error) {
 			names := c.Args[0].(*value.Array)
 			certnames := make([]string, names.Len())
 			for i, n := range names.All() {
@@ -58,14 +59,15 @@ func asking() []*eval.Function {
 	}
 }
 
-// askPuppetDB asks without the turn. at is the place of the instance among the
-// arguments, what is the others. Asking twice does no harm: a command has the
-// time of what it tells in it, and PuppetDB keeps what is newest.
+// askPuppetDB queries PuppetDB without holding the turn. at is the index of the
+// instance among the arguments; what contains the other arguments. A command
+// may be sent twice: it contains the time of its data, and PuppetDB keeps the
+// newest data.
 func askPuppetDB(c *eval.Call, at int, what any, ask func(db PuppetDB, instance string) (any, error)) (value.Value, error) {
 	x := of(&c.Site)
 	if x.o.PuppetDB == nil {
-		return nil, &fault.Error{Kind: "bolt/puppetdb-error", Msg: "There is no PuppetDB to ask: server_urls must be specified",
-			Hint: "say under puppetdb in bolt-project.yaml how PuppetDB is reached"}
+		return nil, &fault.Error{Kind: "bolt/puppetdb-error", Msg: "No PuppetDB is configured: server_urls must be specified",
+			Hint: "Set server_urls under puppetdb in bolt-project.yaml."}
 	}
 	instance, _ := c.Arg(at).(value.String)
 	answer, err := x.effect(c, []any{what, string(instance)}, false, func() (answer any, err error) {
@@ -77,7 +79,7 @@ func askPuppetDB(c *eval.Call, at int, what any, ask func(db PuppetDB, instance 
 	}
 	v, err := valuedata.Of(answer)
 	if err != nil {
-		return nil, &fault.Error{Kind: "bolt/puppetdb-error", Msg: fmt.Sprintf("PuppetDB answered with data that the language does not have: %v", err), Err: err}
+		return nil, &fault.Error{Kind: "bolt/puppetdb-error", Msg: fmt.Sprintf("PuppetDB returned data that the language cannot represent: %v", err), Err: err}
 	}
 	return v, nil
 }

@@ -23,8 +23,8 @@ import (
 	"bolt/transport"
 )
 
-// A resource is what a plan knows of one resource of a target: a
-// ResourceInstance. Who has the turn may change it.
+// A resource is the state of one resource of a target as a plan knows it: a
+// ResourceInstance. Only the goroutine that has the turn may change it.
 type resource struct {
 	target         *inventory.Target
 	typ, title     string
@@ -32,7 +32,8 @@ type resource struct {
 	events         *value.Array
 }
 
-// reference is how the language writes a resource, without quotes.
+// reference returns a resource as the language writes it, without quotation
+// marks.
 func reference(typ, title string) string { return typ + "[" + title + "]" }
 
 func (r *resource) reference() string { return reference(r.typ, r.title) }
@@ -52,19 +53,19 @@ func (r *resource) data() (*ordered.Map, error) {
 	return m, nil
 }
 
-// resources are those that are known, by their targets. The zero value has none.
+// resources are the known resources by their targets. The zero value has none.
 type resources struct {
 	of map[*inventory.Target]*resourceList
 }
 
-// A resourceList has the resources of one target in the order in which they
+// A resourceList contains the resources of one target in the order in which they
 // became known.
 type resourceList struct {
 	objects []*value.Object
-	at      map[string]int // by reference, where in objects
+	at      map[string]int // by reference, the index in objects
 }
 
-// get returns the object of a resource; nil if it is not known.
+// get returns the object of a resource, nil if it is not known.
 func (k *resources) get(t *inventory.Target, reference string) *value.Object {
 	if list := k.of[t]; list != nil {
 		if i, ok := list.at[reference]; ok {
@@ -74,8 +75,9 @@ func (k *resources) get(t *inventory.Target, reference string) *value.Object {
 	return nil
 }
 
-// put notes a resource. One that is known gets the states of the new one, and
-// its events beside its own; so the object may be another than the one given.
+// put records a resource and returns its object. A known resource keeps its
+// object: it gets the states of the new one, and the new events are added to its
+// events.
 func (k *resources) put(o *value.Object) *value.Object {
 	r := resourceOf(o)
 	if known := k.get(r.target, r.reference()); known != nil {
@@ -97,7 +99,7 @@ func (k *resources) put(o *value.Object) *value.Object {
 	return o
 }
 
-// hash is all that is known of a target's resources, by their references.
+// hash returns the known resources of a target by their references.
 func (k *resources) hash(t *inventory.Target) *value.Hash {
 	var b value.HashBuilder
 	if list := k.of[t]; list != nil {
@@ -127,8 +129,8 @@ func resourceData(o *value.Object) (value.Value, error) {
 
 func resourceText(o *value.Object) string { return resourceOf(o).reference() }
 
-// typeName is a type of resources as references begin with it. It is given as a
-// text or as a type of the language.
+// typeName returns a type of resources in the form in which references begin
+// with it. v is a string or a type of the language.
 func typeName(v value.Value) string {
 	name := value.ToString(v)
 	if r, ok := v.(*value.ResourceType); ok && r.TypeName != "" {
@@ -138,24 +140,24 @@ func typeName(v value.Value) string {
 	return string(unicode.ToUpper(first)) + strings.ToLower(name[n:])
 }
 
-// resourceInit is what a ResourceInstance is made of.
+// resourceInit returns the type of the attributes of a ResourceInstance.
 func resourceInit(target value.Type) *value.StructType {
 	t, err := value.ParseType(`Struct[{
 		type => Variant[String[1], Type[Resource]], title => String[1],
 		Optional[state] => Optional[Hash[String[1], Data]], Optional[desired_state] => Optional[Hash[String[1], Data]],
 		Optional[events] => Optional[Array[Hash[String[1], Data]]]}]`)
 	if err != nil {
-		panic(err) // the description here is right
+		panic(err) // the type expression above is valid
 	}
 	return value.NewStructType(append([]value.StructElement{{Name: "target", Elem: target}}, t.(*value.StructType).Elements...))
 }
 
-// newResource is ResourceInstance.new: of a hash, or of the attributes one by
-// one.
+// newResource implements ResourceInstance.new with a hash, or with the
+// attributes as arguments.
 func newResource(data any, args []value.Value) (value.Value, error) {
 	x, _ := environment.Host(data).(*Executor)
 	if x == nil {
-		return nil, eval.Errorf("argument-count", "ResourceInstance.new is for plans that run")
+		return nil, eval.Errorf("argument-count", "ResourceInstance.new can only be called in a running plan")
 	}
 	init := x.o.Language.types.resourceInit
 	if h := onlyHash(args); h != nil {
@@ -171,7 +173,7 @@ func newResource(data any, args []value.Value) (value.Value, error) {
 	return x.newResource(b.Build())
 }
 
-// onlyHash is the only argument if that is a hash, and nil otherwise.
+// onlyHash returns the only argument if it is a hash, and otherwise nil.
 func onlyHash(args []value.Value) *value.Hash {
 	if len(args) != 1 {
 		return nil
@@ -204,13 +206,13 @@ func (x *Executor) newResource(h *value.Hash) (*value.Object, error) {
 	return t.resource.Wrap(r), nil
 }
 
-// aboutResources are the functions about resources, and what a ResourceInstance
-// has.
+// aboutResources returns the functions about resources, and the members of
+// ResourceInstance.
 func aboutResources() []*eval.Function {
 	return append(resourceFunctions(),
-		one("get_resources", "Reads the state of resources of targets: of all of a type, or of single ones (File[/x]).",
+		one("get_resources", "Reads the state of resources of targets: all resources of a type, or single resources (File[/x]).",
 			"TargetSpec $targets, Variant[String, Type[Resource], Array[Variant[String, Type[Resource]]]] $resources", getResources),
-		&eval.Function{Name: "set_resources", Doc: "Notes what is known of resources of a target, and returns them.", Signatures: []eval.Signature{
+		&eval.Function{Name: "set_resources", Doc: "Records resources of a target, and returns them.", Signatures: []eval.Signature{
 			{Params: "Target $target, Variant[Hash, ResourceInstance] $resource", Returns: "Array[ResourceInstance]", Run: func(c *eval.Call) (value.Value, error) {
 				return setResources(c, []value.Value{c.Args[1]})
 			}},
@@ -218,7 +220,7 @@ func aboutResources() []*eval.Function {
 				return setResources(c, c.Args[1].(*value.Array).Elems())
 			}},
 		}},
-		one("resource", "Returns what set_resources has noted of a resource; undef if that is nothing.",
+		one("resource", "Returns a resource that set_resources has recorded; undef if there is none.",
 			"Target $target, Variant[String[1], Type[Resource]] $type, String[1] $title", func(c *eval.Call) (value.Value, error) {
 				ref := reference(typeName(c.Args[1]), string(c.Args[2].(value.String)))
 				if o := of(&c.Site).known.get(inventoryTarget(c.Args[0]), ref); o != nil {
@@ -229,13 +231,13 @@ func aboutResources() []*eval.Function {
 	)
 }
 
-// resourceFunctions are the attributes and functions of ResourceInstance.
+// resourceFunctions returns the attributes and functions of ResourceInstance.
 func resourceFunctions() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, r *resource) value.Value) *eval.Function {
 		return member("ResourceInstance", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, resourceOf(c.Args[0])), nil })
 	}
-	// change returns the function that puts what make makes of a state and the
-	// argument into the state's place.
+	// change returns a function that replaces a state with the result of with
+	// for the old state and the argument.
 	change := func(name string, state func(r *resource) **value.Hash, with func(old, given *value.Hash) *value.Hash) *eval.Function {
 		return about(name, "Hash[String[1], Data] $state", func(c *eval.Call, r *resource) value.Value {
 			s := state(r)
@@ -271,10 +273,10 @@ func resourceFunctions() []*eval.Function {
 	}
 }
 
-// setResources is set_resources.
+// setResources implements set_resources.
 func setResources(c *eval.Call, given []value.Value) (value.Value, error) {
 	x, target := of(&c.Site), inventoryTarget(c.Args[0])
-	var once value.HashBuilder // what is given twice counts once
+	var once value.HashBuilder // a resource that is given twice is set once
 	for _, v := range given {
 		once.Put(v, value.Undef{})
 	}
@@ -296,8 +298,8 @@ func setResources(c *eval.Call, given []value.Value) (value.Value, error) {
 	return value.NewArray(set...), nil
 }
 
-// describedResource is the resource that a hash describes: one of the function's
-// own, or one of get_resources or of a report.
+// describedResource returns the resource that a hash describes. The hash has the
+// function's own form, or the form of get_resources or of a report.
 func (x *Executor) describedResource(c *eval.Call, h *value.Hash) (*value.Object, error) {
 	target := c.Args[0]
 	if spec, ok := h.GetString("target"); ok {
@@ -306,7 +308,7 @@ func (x *Executor) describedResource(c *eval.Call, h *value.Hash) (*value.Object
 			return nil, err
 		}
 		if len(list) != 1 || list[0] == nil {
-			return nil, failf("bolt/validation-error", "A resource has one target, which %s is not", value.Inspect(spec))
+			return nil, failf("bolt/validation-error", "A resource must have exactly one target, got %s", value.Inspect(spec))
 		}
 		target = x.target(list[0])
 	}
@@ -323,13 +325,13 @@ func (x *Executor) describedResource(c *eval.Call, h *value.Hash) (*value.Object
 	return x.newResource(b.Build())
 }
 
-// queryTask is the task that asks the Puppet of a target for resources.
+// queryTask is the task that queries resources with the Puppet of a target.
 const queryTask = "apply_helpers::query_resources"
 
 // resourceName is a type of resources, or one resource.
 var resourceName = lazyregexp.New(`\A\w+(?:\[.+\])?\z`)
 
-// getResources is get_resources.
+// getResources implements get_resources.
 func getResources(c *eval.Call) (value.Value, error) {
 	x := of(&c.Site)
 	asked := []value.Value{c.Args[1]}
@@ -374,7 +376,8 @@ func getResources(c *eval.Call) (value.Value, error) {
 	return x.do(c, &act{function: "run_task", object: queryTask, action: "task", about: "gather resources", targets: targets, do: q}, nil, o)
 }
 
-// query is the action of get_resources. The helper reads the states; where it cannot run, the task asks the Puppet of the target.
+// query is the action of get_resources. The helper reads the states. If it
+// cannot run, the task queries the Puppet of the target.
 type query struct {
 	*tasks.Run
 	states run.Action // nil if there are resources that the helper cannot show
@@ -402,8 +405,8 @@ func (q *query) Do(ctx context.Context, site *run.Site) error {
 	return nil
 }
 
-// plugins are the directories of modules that have types and providers of
-// resources, as names of a task's files.
+// plugins returns the lib directories of modules that have types and providers
+// of resources, as names of a task's files.
 func (x *Executor) plugins() []string {
 	var names []string
 	for _, m := range x.o.Modules.All() {

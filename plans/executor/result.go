@@ -14,8 +14,8 @@ import (
 	"bolt/transport"
 )
 
-// Results of plans stand for those of package run: output stays where that has
-// it, and becomes a value when a program asks for it.
+// Values of plans wrap the results of package run. A result's output stays in the
+// result and becomes a value only when a plan reads it.
 
 func (x *Executor) result(r *event.Result) *value.Object {
 	if r.Action == event.Apply {
@@ -29,7 +29,7 @@ func runResult(v value.Value) *event.Result {
 	return r
 }
 
-// resultData returns a result as Puppet Bolt has it as data.
+// resultData returns a result as data in the form of Puppet Bolt.
 func resultData(o *value.Object) (value.Value, error) {
 	m, err := runResult(o).Data()
 	if err != nil {
@@ -47,8 +47,8 @@ func resultValue(r *event.Result) (value.Value, error) {
 	return valuedata.Of(m)
 }
 
-// resultMember returns one of the values of a result, made without the others, or
-// undef.
+// resultMember returns one member of the value of a result, or undef, without making
+// the other members.
 func resultMember(r *event.Result, key string) (value.Value, error) {
 	d, _, err := r.Member(key)
 	if err != nil {
@@ -57,7 +57,7 @@ func resultMember(r *event.Result, key string) (value.Value, error) {
 	return valuedata.Of(d)
 }
 
-// newResult is Result.new(target, value).
+// newResult implements Result.new(target, value).
 func newResult(data any, args []value.Value) (value.Value, error) {
 	x, _ := environment.Host(data).(*Executor)
 	if x == nil || len(args) == 0 || len(args) > 2 {
@@ -110,7 +110,7 @@ func errorObject(m *ordered.Map) (value.Value, error) {
 	return f.object(), nil
 }
 
-// resultFunctions are the attributes and functions of Result.
+// resultFunctions returns the attributes and functions of Result.
 func resultFunctions() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, r *event.Result) value.Value) *eval.Function {
 		return member("Result", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, runResult(c.Args[0])), nil })
@@ -153,7 +153,7 @@ func resultFunctions() []*eval.Function {
 	}
 }
 
-// applyResultFunctions are the attributes and functions of ApplyResult.
+// applyResultFunctions returns the attributes and functions of ApplyResult.
 func applyResultFunctions() []*eval.Function {
 	own := func(name string, tell func(r *event.Result) (value.Value, error)) *eval.Function {
 		return member("ApplyResult", name, "", func(c *eval.Call) (value.Value, error) { return tell(runResult(c.Args[0])) })
@@ -181,8 +181,9 @@ func applyResultFunctions() []*eval.Function {
 	return list
 }
 
-// appliedCatalog is the catalog of a result; undef if it is not known, because nothing was applied, or because the
-// run of the plan was resumed since.
+// appliedCatalog returns the catalog of a result. It returns undef if the catalog is
+// not known, because nothing was applied, or because the run of the plan was resumed
+// since.
 func appliedCatalog(r *event.Result) (value.Value, error) {
 	if r.Applied == nil || r.Applied.Catalog == nil {
 		return value.Undef{}, nil
@@ -198,7 +199,7 @@ func appliedCatalog(r *event.Result) (value.Value, error) {
 	return valuedata.Of(data)
 }
 
-// A resultSet is what an action came to on its targets, in their order.
+// A resultSet contains the results of an action on its targets, in their order.
 type resultSet struct{ results []value.Value }
 
 func (x *Executor) set(results []value.Value) *value.Object {
@@ -227,7 +228,7 @@ func resultSetData(o *value.Object) (value.Value, error) {
 
 func elements(o *value.Object) *value.Array { return value.NewArray(setOf(o)...) }
 
-// newResultSet is ResultSet.new(results).
+// newResultSet implements ResultSet.new(results).
 func newResultSet(data any, args []value.Value) (value.Value, error) {
 	if x, _ := environment.Host(data).(*Executor); x != nil && len(args) == 1 {
 		if list, ok := args[0].(*value.Array); ok {
@@ -243,7 +244,7 @@ func newResultSet(data any, args []value.Value) (value.Value, error) {
 	return nil, eval.Errorf("type-mismatch", "ResultSet.new expects an array of results")
 }
 
-// resultSetFunctions are the attributes and functions of ResultSet.
+// resultSetFunctions returns the attributes and functions of ResultSet.
 func resultSetFunctions() []*eval.Function {
 	about := func(name, params string, tell func(c *eval.Call, set []value.Value) value.Value) *eval.Function {
 		return member("ResultSet", name, params, func(c *eval.Call) (value.Value, error) { return tell(c, setOf(c.Args[0])), nil })
@@ -319,7 +320,7 @@ func resultSetFunctions() []*eval.Function {
 			return of(&c.Site).targetList(targets)
 		}),
 		member("ResultSet", "to_data", "", func(c *eval.Call) (value.Value, error) { return resultSetData(c.Args[0].(*value.Object)) }),
-		// One result, or those from one place to another, both included.
+		// One result, or a range of results, including both ends.
 		about("[]", "Integer $from, Integer $to = 0", func(c *eval.Call, set []value.Value) value.Value {
 			at := func(v value.Value) int {
 				n := int(value.ClampInt(v))
@@ -344,7 +345,7 @@ func resultSetFunctions() []*eval.Function {
 	}
 }
 
-// member is a function of a type's objects, which are its first argument.
+// member returns a function of a type's objects, which are its first argument.
 func member(typ, name, params string, run func(c *eval.Call) (value.Value, error)) *eval.Function {
 	self := typ + " $self"
 	if params != "" {
@@ -353,7 +354,7 @@ func member(typ, name, params string, run func(c *eval.Call) (value.Value, error
 	return &eval.Function{Name: strings.ToLower(typ) + "." + name, Doc: "The member " + name + " of " + typ + ".", Signatures: []eval.Signature{{Params: self, Run: run}}}
 }
 
-// secretless is data with secrets as text that shows nothing of them.
+// secretless returns data in which a placeholder string replaces each secret.
 func secretless(v any) any {
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -378,14 +379,15 @@ func secretless(v any) any {
 // Error becomes the data that Puppet Bolt writes for it.
 func Data(v value.Value) (any, error) { return converter(atOnce).To(v) }
 
-// ToWrite is Data for nothing but writing: results in it are safejson.Lazy.
+// ToWrite is like Data, but its result may only be written: the results in it are
+// safejson.Lazy.
 func ToWrite(v value.Value) (any, error) { return converter(whenWritten).To(v) }
 
 // atOnce returns a result as data.
 func atOnce(r *event.Result) (any, error) { return r.Data() }
 
-// whenWritten returns a result as data that is made when it is written, so that of a
-// thousand results that a plan returns one is in memory at a time.
+// whenWritten returns a result as data that is made when it is written. So, if a
+// plan returns a thousand results, only one of them is in memory at a time.
 func whenWritten(r *event.Result) (any, error) { return laterData{r}, nil }
 
 // laterData is a safejson.Lazy.
@@ -393,7 +395,8 @@ type laterData struct{ r *event.Result }
 
 func (l laterData) Data() (any, error) { return l.r.Data() }
 
-// converter converts the objects of plans. of returns a result as data.
+// converter returns a converter for the objects of plans. of returns a result as
+// data.
 func converter(of func(*event.Result) (any, error)) *valuedata.Converter {
 	c := &valuedata.Converter{}
 	c.Object = func(o *value.Object) (data any, ok bool, err error) {
@@ -439,7 +442,7 @@ func resultsOf(v value.Value) (list []*event.Result, ok bool) {
 	return list, true
 }
 
-// Results are those of an action whose failure this is.
+// Results returns the results of the action whose failure f is.
 func (f *Failure) Results() (list []*event.Result, ok bool) {
 	if !f.acted {
 		return nil, false

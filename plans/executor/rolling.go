@@ -57,7 +57,7 @@ func rollingOption(r *run.Rolling, name string, v value.Value) error {
 // checkRolling refuses options that need the option serial.
 func checkRolling(r *run.Rolling) error {
 	if r.Serial == nil && (r.MaxFailures != nil || r.Pause > 0) {
-		return failf("bolt/validation-error", "The options 'max_failures' and 'pause' are about batches of targets: they need the option 'serial'")
+		return failf("bolt/validation-error", "The options 'max_failures' and 'pause' control batches of targets and require the option 'serial'")
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 	"bolt/transport"
 )
 
-// options are those of a function that acts on targets: the keys of its last
-// argument that begin with an underscore.
+// options are the options of a function that acts on targets: the keys of its last argument that
+// begin with an underscore.
 type options struct {
 	catch       bool
 	noop        bool
@@ -31,12 +31,11 @@ type options struct {
 	timeout     time.Duration
 	concurrency int
 	rolling     run.Rolling
-	puppetdb    string       // the instance that an apply block asks; "" for the default one
+	puppetdb    string       // the instance that an apply block queries; "" for the default
 	rest        *ordered.Map // the other keys
 }
 
-// parseOptions reads those that the function has. Others are a warning, as in
-// Puppet Bolt.
+// parseOptions reads the options that the function has. It warns about others, as Puppet Bolt does.
 func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 	o := &options{timeout: x.o.Timeout, concurrency: x.o.Concurrency, rest: &ordered.Map{}}
 	if h == nil {
@@ -71,7 +70,7 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 			} else if value.IsUndef(v) {
 				ok = true
 			}
-		case "required_modules": // for Puppet Bolt, which copies modules
+		case "required_modules": // only for Puppet Bolt, which copies modules
 		case "puppetdb":
 			var s value.String
 			s, ok = v.(value.String)
@@ -108,7 +107,7 @@ func (x *Executor) parseOptions(c *eval.Call, h *value.Hash) (*options, error) {
 	return o, checkRolling(&o.rolling)
 }
 
-// optionsOf are the options that a function has.
+// optionsOf returns the names of the options of a function.
 func optionsOf(function string) []string {
 	names := []string{"catch_errors", "description"}
 	switch function {
@@ -133,10 +132,9 @@ func optionsOf(function string) []string {
 	return append(names, "run_as", "timeout")
 }
 
-// unknownOption says that an option does nothing, and which of a function's names
-// may be meant.
+// unknownOption warns that the function does not have an option, and suggests a similar name.
 func (x *Executor) unknownOption(c *eval.Call, name string, names []string) {
-	text := fmt.Sprintf("The function %s has no option '_%s'; it is passed over.", c.Name, name)
+	text := fmt.Sprintf("The function %s has no option '_%s'; bolt ignores it.", c.Name, name)
 	if near := spelling.Near(name, names); near != "" {
 		text += " Did you mean _" + near + "?"
 	}
@@ -156,7 +154,7 @@ func seconds(v value.Value) (time.Duration, bool) {
 	return 0, false
 }
 
-// environmentOf is a hash as environment variables: what is no text is JSON.
+// environmentOf returns a hash as environment variables. Values that are not strings become JSON.
 func environmentOf(v value.Value) ([]string, error) {
 	h, ok := v.(*value.Hash)
 	if !ok {
@@ -181,30 +179,30 @@ func environmentOf(v value.Value) ([]string, error) {
 	return env, nil
 }
 
-// An act is what one call of a function does on targets.
+// An act is one call of a function that acts on targets.
 type act struct {
 	function string // "run_command"
-	object   string // as the plan names it: of the error
+	object   string // as the plan names it, for the error
 	action   string // "command"
-	about    string // of the description: "command 'id'"
+	about    string // for the description: "command 'id'"
 	targets  []*inventory.Target
-	do       run.Action // nil where each target has its own
+	do       run.Action // nil if each target has its own
 	each     map[*inventory.Target]run.Action
-	failed   map[*inventory.Target]*event.Result // known to fail before anything is done
-	prepare  func() error                        // on this machine, before the first target; nil: nothing
-	marks    []any                               // what makes it another action beside its arguments: data without secrets
-	// ask returns the action that queries targets for the outcome of a step that had begun there. Its results are those of
-	// the step, with Applied set, or errors with the answer of the target. It is called with each step. nil: targets
-	// cannot be queried.
+	failed   map[*inventory.Target]*event.Result // targets that fail before the action begins
+	prepare  func() error                        // runs on this machine before the first target; may be nil
+	marks    []any                               // distinguish the action in addition to its arguments: data without secrets
+	// ask returns an action that queries targets for the outcome of a step that had begun there.
+	// The results of the action are the results of the step, with Applied set, or errors with the
+	// answer of the target. ask is called with each step. If it is nil, targets cannot be queried.
 	ask      func(*journal.Step) run.Action
-	harmless bool // doing it twice changes nothing
-	brief    bool // people see its begin and end only
-	// failure returns the failure, and the ResultSet in its details; nil: that it failed on a number of targets.
+	harmless bool // the action may be done twice
+	brief    bool // users see only its begin and its end
+	// failure returns the failure, and the ResultSet in its details. If it is nil, the failure
+	// contains the number of failed targets.
 	failure func(results []value.Value) (*Failure, *value.Object)
 }
 
-// do carries out an act and returns its ResultSet, or raises the failure of what
-// has failed.
+// do runs an act and returns its ResultSet, or raises its failure.
 func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options) (value.Value, error) {
 	f := flowOf(&c.Site)
 	at := c.Position()
@@ -267,7 +265,7 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	}
 	e := failf("bolt/run-failure", "%s '%s' failed on %s", a.function, a.object, count(failures, "target"))
 	if skipped > 0 {
-		e.Msg += fmt.Sprintf(", and was not begun on %d", skipped)
+		e.Msg += fmt.Sprintf(", and did not begin on %d", skipped)
 	}
 	if a.failure != nil {
 		e, set = a.failure(results)
@@ -280,8 +278,8 @@ func (x *Executor) do(c *eval.Call, a *act, description value.Value, o *options)
 	return nil, e
 }
 
-// byTransport orders targets as Bolt orders their results: the targets of one
-// transport stand together, in the order in which the transports first occur.
+// byTransport orders targets as Bolt orders their results: targets of the same transport follow
+// each other, in the order in which the transports first occur.
 func byTransport(ctx context.Context, targets []*inventory.Target) []*inventory.Target {
 	place := make(map[string]int)
 	places := make(map[*inventory.Target]int, len(targets))
@@ -303,9 +301,9 @@ func byTransport(ctx context.Context, targets []*inventory.Target) []*inventory.
 	return ordered
 }
 
-// roll carries out an act on its targets, batch after batch, and notes what it
-// came to on each. What was recorded is not done again. The error is that of the
-// journal, or that the step must not be begun: then targets may be without a result.
+// roll runs an act on its targets, batch after batch, and records the result of each target.
+// Targets with a recorded result are skipped. An error is an error of the journal, or means that
+// the step must not begin; then some targets may have no result.
 func (x *Executor) roll(c *eval.Call, a *act, step *event.Step, o *options, recorded *journal.Step, byTarget map[*inventory.Target]*event.Result) (err error) {
 	runner := run.New(x.o.Dialer, run.Options{Concurrency: o.concurrency, Slots: x.slots, Spill: x.spill, RunAs: step.RunAs, Timeout: o.timeout, Stream: x.o.Stream, Log: x.o.Log})
 	at := x.place(c)
@@ -333,8 +331,8 @@ func (x *Executor) roll(c *eval.Call, a *act, step *event.Step, o *options, reco
 		}
 		return tell(event.TargetEnd{Result: r})
 	}
-	// record notes a result in the journal. The targets of a batch that are in work
-	// go on after an error.
+	// record writes a result to the journal. After an error, the running targets of a batch
+	// continue.
 	record := func(r *event.Result) {
 		located(r, at.File, at.Line)
 		err = cmp.Or(err, recorded.Event(c.Context(), event.TargetEnd{Result: r}))
@@ -403,8 +401,8 @@ func (x *Executor) roll(c *eval.Call, a *act, step *event.Step, o *options, reco
 	return cmp.Or(lost, err)
 }
 
-// secretNames are the keys of the last argument, without their underscores, whose
-// values hide something.
+// secretNames returns the keys of the last argument, without their underscores, whose values
+// contain something sensitive.
 func secretNames(args []value.Value) []string {
 	if len(args) == 0 {
 		return nil
@@ -429,8 +427,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// located notes in the error of a result where the plan asked for it. An error that
-// a task gave with details stays as it is.
+// located adds the position in the plan to the error of a result. It does not change an error that
+// a task returned with details.
 func located(r *event.Result, file string, line int) {
 	if r.Err == nil || r.Err.Given != nil && !r.Err.Bare || file == "" {
 		return
@@ -448,8 +446,8 @@ func located(r *event.Result, file string, line int) {
 	r.Err = &e
 }
 
-// several is an action that is another for each target, all of one kind: what
-// one says of itself, the others do.
+// several is an action that has a different action for each target. All of them are of one kind and
+// have the same properties.
 type several struct {
 	run.Action
 	each map[*inventory.Target]run.Action
@@ -469,7 +467,7 @@ func (s *several) Do(ctx context.Context, site *run.Site) error {
 	return s.each[site.Target].Do(ctx, site)
 }
 
-// jsonText is data as JSON for people, on several lines.
+// jsonText returns data as JSON on several lines, for people.
 func jsonText(v any) string {
 	var b strings.Builder
 	if err := safejson.WriteIndented(&b, v); err != nil {

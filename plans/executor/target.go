@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// target is a target as a value: one object for each.
+// target returns the value for a target: each target has one object.
 func (x *Executor) target(t *inventory.Target) *value.Object {
 	o := x.objects[t]
 	if o == nil {
@@ -36,7 +36,7 @@ func targetData(o *value.Object) (value.Value, error) {
 	return value.String(inventoryTarget(o).SafeName()), nil
 }
 
-// resolve expands a TargetSpec, each target once.
+// resolve expands a TargetSpec; each target occurs once.
 func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target, error) {
 	var list []*inventory.Target
 	seen := make(map[*inventory.Target]bool)
@@ -77,8 +77,8 @@ func (x *Executor) resolve(s *eval.Site, spec value.Value) ([]*inventory.Target,
 	return list, nil
 }
 
-// targetInit is the initialization data of a Target. Data may hold what is
-// Sensitive, which resolve_references makes of secrets.
+// targetInit returns the type of the initialization data of a Target. The data may
+// contain Sensitive values, which resolve_references makes from secrets.
 func targetInit() *value.StructType {
 	t, err := value.ParseType(`Struct[{
 		uri => Optional[String[1]], name => Optional[String[1]], safe_name => Optional[String[1]],
@@ -87,16 +87,16 @@ func targetInit() *value.StructType {
 		facts => Optional[Hash[String[1], RichData]], features => Optional[Array[String[1]]],
 		plugin_hooks => Optional[Hash[String[1], RichData]], resources => Optional[Hash[String[1], Any]]}]`)
 	if err != nil {
-		panic(err) // the description here is right
+		panic(err) // the type expression above is valid
 	}
 	return t.(*value.StructType)
 }
 
-// newTarget is Target.new: of a hash, or of the attributes one by one.
+// newTarget implements Target.new with a hash, or with the attributes as arguments.
 func newTarget(data any, args []value.Value) (value.Value, error) {
 	x, _ := environment.Host(data).(*Executor)
 	if x == nil {
-		return nil, eval.Errorf("argument-count", "Target.new is for plans that run")
+		return nil, eval.Errorf("argument-count", "Target.new can only be called in a running plan")
 	}
 	init := x.o.Language.types.targetInit
 	spec := &ordered.Map{}
@@ -117,7 +117,7 @@ func newTarget(data any, args []value.Value) (value.Value, error) {
 		}
 		for i, v := range args {
 			if e := init.Elements[i]; !value.Instance(e.Elem, v) {
-				return nil, eval.Errorf("type-mismatch", "%s. Give all of the target in one hash: Target.new('uri' => …)",
+				return nil, eval.Errorf("type-mismatch", "%s. Pass all attributes in one hash: Target.new('uri' => …)",
 					value.Mismatch("the attribute '"+e.Name+"' of Target.new", e.Elem, v))
 			}
 		}
@@ -133,7 +133,7 @@ func newTarget(data any, args []value.Value) (value.Value, error) {
 	return x.target(t), nil
 }
 
-// plain converts a value to data, in which Sensitive values are revealed. what names
+// plain converts a value to data and reveals Sensitive values. what is the name of
 // the value in the error.
 func plain(what string, v value.Value) (any, error) {
 	d, err := revealing().To(v)
@@ -143,7 +143,7 @@ func plain(what string, v value.Value) (any, error) {
 	return d, nil
 }
 
-// plainMap is plain for a hash.
+// plainMap is like plain, for a hash.
 func plainMap(what string, h *value.Hash) (*ordered.Map, error) {
 	m, err := revealing().Map(h)
 	if err != nil {
@@ -162,7 +162,7 @@ func noData(what string, err error) error {
 	return failf("bolt/validation-error", "Cannot convert %s to data: %v", what, err)
 }
 
-// targetFunctions are the attributes and functions of Target.
+// targetFunctions returns the attributes and functions of Target.
 func targetFunctions() []*eval.Function {
 	about := func(name string, tell func(x *Executor, t *inventory.Target, d *inventory.Data) any) *eval.Function {
 		return member("Target", name, "", func(c *eval.Call) (value.Value, error) {

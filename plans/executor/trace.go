@@ -7,23 +7,23 @@ import (
 	"bolt/puppet/eval"
 )
 
-// A Call is one that had not returned when something failed: the plan or the
-// function, and the place in it that was reached.
+// A Call is a call that had not returned when an error occurred: the plan or the
+// function, and the position that it had reached.
 type Call struct {
-	Name string // "site::deploy"; "" outside of all
+	Name string // "site::deploy"; "" outside of all plans and functions
 	File string
 	Line int
 }
 
-// A Branch is one of several that were at work at once, and has failed.
+// A Branch is a failed branch among several that ran at once.
 type Branch struct {
 	Name    string // "branch 2 of 3", "future 'checks'"
 	Failure *Failure
 }
 
-// callsOf are the calls around an error, the innermost first. A block belongs to
-// what it is written in. The call that has the place of the error itself is left
-// out.
+// callsOf returns the calls that led to an error, the innermost first. A block
+// belongs to the plan or function in which it is written. The call at the
+// error's own position is left out.
 func callsOf(e *eval.Error) []Call {
 	var calls []Call
 	block := false
@@ -46,20 +46,19 @@ func callsOf(e *eval.Error) []Call {
 	return calls
 }
 
-// blockName is what package eval calls a block.
+// blockName is the name of blocks in package eval.
 const blockName = "lambda"
 
-// Bounds of what Trace tells.
+// These constants limit the output of Trace.
 const (
-	maxCalls    = 16 // half of them the innermost, half the outermost
+	maxCalls    = 16 // half of them innermost, half outermost
 	maxBranches = 20
 	maxFailed   = 10 // targets of a branch
 )
 
-// Trace is what people want to know of the failure beside its message and its
-// place, on lines of their own: the calls that led there, and what has failed in
-// branches. Message and place come first unless they have been told. "" is
-// nothing.
+// Trace returns details of the failure for people, one per line: the calls that
+// led to it, and the failures in branches. Unless told is set, the message and
+// the position come first. "" means no details.
 func (f *Failure) Trace(told bool) string {
 	var t tracer
 	if !told {
@@ -71,12 +70,12 @@ func (f *Failure) Trace(told bool) string {
 
 type tracer struct{ text strings.Builder }
 
-// line adds a text, which may have several lines.
+// line adds a string, which may have several lines.
 func (t *tracer) line(indent, text string) {
 	t.text.WriteString(indent + strings.ReplaceAll(text, "\n", "\n"+indent) + "\n")
 }
 
-// told adds a failure's message and place.
+// told adds a failure's message and position.
 func (t *tracer) told(indent, name string, f *Failure) {
 	place := f.Place()
 	t.line(indent, name+strings.TrimSuffix(f.Msg, " "+place))
@@ -85,8 +84,8 @@ func (t *tracer) told(indent, name string, f *Failure) {
 	}
 }
 
-// beside adds what else there is to know of a failure. What has been told of the
-// calls around it is not said again.
+// beside adds the other details of a failure. It leaves out the calls that were
+// printed already for the failure around it.
 func (t *tracer) beside(indent string, f *Failure, around []Call) {
 	t.calls(indent, f.Calls[:len(f.Calls)-common(f.Calls, around)])
 	for i, b := range f.Branches {
@@ -99,13 +98,13 @@ func (t *tracer) beside(indent string, f *Failure, around []Call) {
 		t.beside(indent+"  ", b.Failure, f.Calls)
 	}
 	if b := f.Before; b != nil {
-		t.line(indent, "it came up at "+b.Place())
+		t.line(indent, "it first occurred at "+b.Place())
 		t.beside(indent+"  ", b, f.Calls)
 	}
 }
 
-// calls adds calls, those in the middle of many and the repetitions of one left
-// out.
+// calls adds calls. It leaves out repetitions of a call, and the middle if there
+// are many calls.
 func (t *tracer) calls(indent string, calls []Call) {
 	left := false
 	for i, c := range calls {
@@ -128,8 +127,7 @@ func (t *tracer) calls(indent string, calls []Call) {
 	}
 }
 
-// results tells what has failed of what a branch did: on which targets, or in a
-// container.
+// results adds the failed results of a branch: of targets, or of a container.
 func (t *tracer) results(indent string, f *Failure) {
 	if r, ok := f.Container(); ok {
 		msg, _ := r.Err().Value("msg").(string)
@@ -150,7 +148,7 @@ func (t *tracer) results(indent string, f *Failure) {
 	}
 }
 
-// common is how many of the outermost calls are the same.
+// common returns how many of the outermost calls are the same.
 func common(a, b []Call) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {

@@ -15,14 +15,14 @@ import (
 
 func TestCallsOf(t *testing.T) {
 	e := &eval.Error{Pos: syntax.Position{File: "f.pp", Line: 2, Column: 3}, Stack: []eval.Frame{
-		{Function: "lambda", File: "f.pp", Line: 2}, {Function: "site::f", File: "f.pp", Line: 1}, // the place itself
+		{Function: "lambda", File: "f.pp", Line: 2}, {Function: "site::f", File: "f.pp", Line: 1}, // the position itself
 		{Function: "lambda", File: "p.pp", Line: 9}, {Function: "lambda", File: "p.pp", Line: 8}, {Function: "site::p", File: "p.pp", Line: 7},
 		{Function: "site", File: "init.pp", Line: 3}, {},
 	}}
 	if got, want := fmt.Sprint(callsOf(e)), "[{site::p p.pp 9} {site init.pp 3}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	// A file that could not be read is no call.
+	// A file that could not be read is not a call.
 	e.Pos = syntax.Position{File: "bad.pp", Line: 1}
 	if got, want := fmt.Sprint(callsOf(e)), "[{site::f f.pp 2} {site::p p.pp 9} {site init.pp 3}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -68,7 +68,8 @@ func TestTraceIsShort(t *testing.T) {
 	}
 }
 
-// TestTraceOfTargets: what failed in a branch is told, so many targets at most.
+// TestTraceOfTargets checks that the trace contains the failures of a branch,
+// up to the maximum number of targets.
 func TestTraceOfTargets(t *testing.T) {
 	language := NewLanguage(nil)
 	x := New(Options{Language: language})
@@ -91,14 +92,14 @@ func TestTraceOfTargets(t *testing.T) {
 	}
 }
 
-func TestCycle(t *testing.T) {
+func TestCycleOfPlansIsNamed(t *testing.T) {
 	for names, want := range map[string]string{
-		"a":                         "What calls itself",
-		"a b c":                     "What calls itself",
-		"x a a":                     "a calls itself: what",
-		"x a b a":                   "a calls b, which calls a: what",
-		"x a b c a":                 "a calls b, which calls c, which calls a: what",
-		"a b c d e f g h i j k l a": "a calls b, and by 10 more comes back to itself: what",
+		"a":                         "A plan that calls itself must",
+		"a b c":                     "A plan that calls itself must",
+		"x a a":                     "a calls itself: a plan",
+		"x a b a":                   "a calls b, which calls a: a plan",
+		"x a b c a":                 "a calls b, which calls c, which calls a: a plan",
+		"a b c d e f g h i j k l a": "a calls b, which calls a through 10 more plans: a plan",
 	} {
 		var p *planCall
 		for _, n := range strings.Fields(names) {

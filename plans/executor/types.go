@@ -2,14 +2,14 @@ package executor
 
 import "bolt/puppet/value"
 
-// types are those of the language that stand for what an Executor has. Attributes
-// that are told by a function are derived: an object has no value for them.
+// types are the types of the language for the objects of an Executor. Attributes
+// that a function returns are derived: an object stores no value for them.
 type types struct {
 	target, result, applyResult, resultSet, future, containerResult, resource *value.ObjectType
 	targetInit, resourceInit                                                  *value.StructType
 }
 
-// typeAliases are those that are written in the language.
+// typeAliases are the types that are written in the language.
 const typeAliases = `
 type Boltlib::TargetSpec = Variant[String[1], Target, Array[Boltlib::TargetSpec]]
 type TargetSpec = Boltlib::TargetSpec
@@ -37,7 +37,7 @@ func makeTypes() types {
 			init = init.With(value.String("parent"), value.NewIterableType(value.AnyType{}))
 		}
 		if err := t.Define(init); err != nil {
-			panic(err) // the descriptions here are right
+			panic(err) // the type descriptions below are valid
 		}
 		t.SetNative(native)
 		return t

@@ -8,7 +8,7 @@ import (
 	"bolt/transport"
 )
 
-// waiting is the action that connects to a target again and again.
+// waiting is the action that tries to connect to a target until it succeeds.
 type waiting struct {
 	dialer             transport.Dialer
 	patience, interval time.Duration
@@ -17,7 +17,7 @@ type waiting struct {
 func (w *waiting) Name() string   { return "wait_until_available" }
 func (w *waiting) Object() string { return "" }
 
-// Here makes it one that does its own connecting.
+// Here returns true because the action makes its own connections.
 func (w *waiting) Here() bool { return true }
 
 // Do waits for one target.

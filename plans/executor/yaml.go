@@ -10,9 +10,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// Messages to users name the place in a YAML plan. Error values follow Puppet Bolt: the
-// place of a step is the place where the plan was called, and every error in code of the
-// plan is an evaluation error.
+// Messages to users contain the position in the YAML plan. Error values follow Puppet
+// Bolt: the position of a step is the position where the plan was called, and every
+// error in code of the plan is an evaluation error.
 //
 // Source: Puppet Bolt, lib/bolt/pal/yaml_plan/evaluator.rb.
 

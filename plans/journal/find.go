@@ -12,12 +12,12 @@ import (
 	"bolt/internal/spelling"
 )
 
-// Last stands for the latest run that was cut off, or the latest run if none
-// was cut off.
+// Last stands for the latest interrupted run, or the latest run if none was
+// interrupted.
 const Last = "last"
 
-// Find returns the ID of the run that is called name, or that Last stands for. warn is
-// called for each journal that cannot be read.
+// Find returns the ID of the run with the given name, or the run for Last. It calls
+// warn for each journal that cannot be read.
 func Find(dir, name string, warn func(error)) (string, error) {
 	list, err := List(dir, warn)
 	if err != nil {
@@ -29,7 +29,7 @@ func Find(dir, name string, warn func(error)) (string, error) {
 	}
 	switch {
 	case len(ids) == 0:
-		return "", &fault.Error{Kind: Kind, Msg: fmt.Sprintf("No run of a plan is recorded in %s.", dir), Hint: "bolt plan run --journal records one."}
+		return "", &fault.Error{Kind: Kind, Msg: fmt.Sprintf("No run of a plan is recorded in %s.", dir), Hint: "Run 'bolt plan run --journal' to record a run."}
 	case name == Last:
 		for _, s := range list {
 			if s.State == Interrupted {
@@ -41,9 +41,9 @@ func Find(dir, name string, warn func(error)) (string, error) {
 		return name, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, filepath.Base(name)+ext)); !errors.Is(err, fs.ErrNotExist) {
-		return filepath.Base(name), nil // it cannot be read, and Open returns why
+		return filepath.Base(name), nil // it cannot be read; Open returns the reason
 	}
-	hint := "bolt plan runs lists them."
+	hint := "Run 'bolt plan runs' to list the runs."
 	if near := spelling.Near(name, ids); near != "" {
 		hint = "Did you mean " + near + "? " + hint
 	}

@@ -1,23 +1,23 @@
-// Package journal keeps what runs of plans have done, so that a run which was
-// cut off can be taken up where it ended, and nothing is done twice unasked.
+// Package journal records the steps of runs of plans. An interrupted run can be
+// resumed where it ended, and no step is repeated without asking.
 //
-// A journal is one file of JSON lines, readable by its owner alone. What is about
-// to be done is written, and on the disk, before it is done; what came of it is
-// written as soon as it is known. A line that was cut off at the end is dropped.
+// A journal is a file of JSON lines that only its owner can read. A step is written,
+// and synced to disk, before it begins. Its outcome is written as soon as it is
+// known. An incomplete last line is dropped.
 //
 // # Places
 //
 // A step of a run has a place, which is the same whenever the plan takes the same
-// way: "3" is the third step of the plan, "3/2.1" the first step of the second
-// branch that the third has begun. What a run that is taken up asks to do at a
-// place is compared with what was recorded there.
+// course: "3" is the third step of the plan, "3/2.1" the first step of the second
+// branch that the third step has begun. When a resumed run reaches a place, its step
+// is compared with the recorded step.
 //
 // # Unknown outcomes
 //
-// A target is known not to have been begun if no line says that it was. Those lines
-// are not on the disk at once: after a crash of the machine, which is told by its
-// boot ID (proc_sys_kernel(5)), everything that was about to be done may have
-// been done.
+// If no line records the beginning of a step on a target, the step did not begin
+// there. These lines are not synced to disk at once. After a crash of the machine,
+// which a new boot ID shows (proc_sys_kernel(5)), every step that was about to begin
+// may have been done.
 package journal
 
 import (
@@ -44,29 +44,29 @@ import (
 	"bolt/internal/atomicfile"
 )
 
-// Dir is the directory of a project in which journals are.
+// Dir is the directory of journals in a project.
 const Dir = ".plan-runs"
 
 // ext is the extension of journals.
 const ext = ".jsonl"
 
-// format is the version of the lines. A journal of another one is not read.
+// format is the version of the lines. Journals of other versions are not read.
 const format = 1
 
-// Kind is that of the errors of this package.
+// Kind is the kind of the errors of this package.
 const Kind = "bolt/journal-error"
 
-// A Header says which run it is.
+// A Header describes the run of a journal.
 type Header struct {
 	ID      string       `json:"id"`
 	Plan    string       `json:"plan"`
-	Params  *ordered.Map `json:"params"`            // as data, without those that are secret
-	Secrets []string     `json:"secrets,omitempty"` // the names of these
-	Options *ordered.Map `json:"options,omitempty"` // of the command line: a list of texts for each
-	Token   string       `json:"token,omitempty"`   // is in no other journal
+	Params  *ordered.Map `json:"params"`            // as data, without secret parameters
+	Secrets []string     `json:"secrets,omitempty"` // names of the secret parameters
+	Options *ordered.Map `json:"options,omitempty"` // of the command line: a list of strings for each option
+	Token   string       `json:"token,omitempty"`   // unique to this journal
 }
 
-// A line of the file; which members it has depends on its kind.
+// A line is a line of the file. Its kind determines its members.
 type line struct {
 	Kind    string          `json:"kind"`
 	At      time.Time       `json:"at,omitzero"`
@@ -87,44 +87,44 @@ type line struct {
 	Failed  []string        `json:"failed,omitempty"`
 }
 
-// The kinds of lines.
+// These are the kinds of lines.
 const (
-	lineRun     = "run"     // the first
-	lineResumed = "resumed" // the run is taken up, perhaps after another start of the machine
-	linePlan    = "plan"    // a plan is entered: its text has this digest
-	lineStep    = "step"    // a step is about to be done, with this action
-	lineGo      = "go"      // it may be begun on these targets from now on
-	lineBegan   = "began"   // it begins on this target
-	lineResult  = "result"  // what came of it there
-	lineEnd     = "end"     // the step is done; OK is false if its failure ended what it was part of
-	lineAgain   = "again"   // the step is to be done again where it failed
-	lineEffect  = "effect"  // something other than an action on targets is about to be done
-	lineValue   = "value"   // what came of that
-	lineClock   = "clock"   // a time that the plan was told; its place is the branch
-	lineOver    = "over"    // the plan has ended; OK is false if by a failure, which Error tells, of the steps at the places Failed
+	lineRun     = "run"     // the first line
+	lineResumed = "resumed" // the run was resumed, perhaps after a reboot
+	linePlan    = "plan"    // a plan was entered; its text has this digest
+	lineStep    = "step"    // a step with this action is about to begin
+	lineGo      = "go"      // from now on, the step may begin on these targets
+	lineBegan   = "began"   // the step begins on this target
+	lineResult  = "result"  // the step's result on this target
+	lineEnd     = "end"     // the step has ended; OK is false if its failure ended the enclosing plan or branch
+	lineAgain   = "again"   // the step is repeated on the targets where it failed
+	lineEffect  = "effect"  // an operation other than an action on targets is about to begin
+	lineValue   = "value"   // the outcome of that operation
+	lineClock   = "clock"   // a time that the plan has read; its place is the branch
+	lineOver    = "over"    // the plan has ended; if it failed, OK is false, Error is the failure, and Failed are the places of the failed steps
 )
 
-// An Action is what a step does.
+// An Action describes the action of a step.
 type Action struct {
 	Function string   `json:"function"` // "run_command"
-	About    string   `json:"about"`    // for people: "command 'id'"
+	About    string   `json:"about"`    // distinguishes the action from others
 	Digest   string   `json:"digest"`   // of all that makes it another action
 	Targets  []string `json:"targets"`  // their names, without passwords
 	File     string   `json:"file,omitempty"`
 	Line     int      `json:"line,omitempty"`
 }
 
-// Digest is that of data that JSON can hold.
+// Digest returns the digest of data that JSON can represent.
 func Digest(parts ...any) string {
 	h := sha256.New()
-	if err := safejson.Write(h, parts); err != nil { // what follows in it is not there
+	if err := safejson.Write(h, parts); err != nil { // the part after the error is missing
 		fmt.Fprintf(h, "%v", parts)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// A Run is the journal of one run, which writes it. Its methods may be called by
-// several goroutines. After an error of writing all that follows fails with it.
+// A Run is the journal of one run, open for writing. Several goroutines may call its
+// methods. After a write error, all later writes return that error.
 type Run struct {
 	Header
 	path string
@@ -132,25 +132,25 @@ type Run struct {
 	mu      sync.Mutex
 	file    *appendfile.File
 	err     error // of writing
-	refused error // why nothing more is done
+	refused error // why no more steps are done
 	boot    string
-	spill   *capture.Spill // nil: results have their outputs in files of their own
-	past    past           // what was recorded before the run was taken up
-	again   []string       // places of steps that are to be done again
-	branch  string         // of the plan, that runs
-	clocks  map[string]int // how many times each branch was told the time
+	spill   *capture.Spill // nil: each result stores its output in a file of its own
+	past    past           // recorded before the run was resumed
+	again   []string       // places of the steps to repeat
+	branch  string         // the running branch of the plan
+	clocks  map[string]int // how many times each branch has read the time
 }
 
-// KeepIn says where results that are read back have what is too much of their
-// outputs for memory. It is called before the first is read.
+// KeepIn sets where results that are read back store output that is too large for
+// memory. It must be called before the first result is read.
 func (r *Run) KeepIn(s *capture.Spill) {
 	if r != nil {
 		r.spill = s
 	}
 }
 
-// Create begins the journal of a new run in a directory, which is made if it is
-// not there. It fills in the ID, and holds a lock until Close.
+// Create begins the journal of a new run. It makes the directory if it does not
+// exist, sets the ID, and holds a lock until Close.
 func Create(ctx context.Context, dir string, h Header) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unmade(dir, err)
@@ -168,7 +168,7 @@ func Create(ctx context.Context, dir string, h Header) (*Run, error) {
 	return r, nil
 }
 
-// create makes the file. Two runs of one second can draw the same ID: the later one
+// create makes the file. If another run of the same second has drawn the same ID, it
 // draws again.
 func (r *Run) create(ctx context.Context, dir string) (err error) {
 	const draws = 10
@@ -202,17 +202,17 @@ func open(ctx context.Context, path string, e appendfile.Existence) (*appendfile
 	return appendfile.Open(ctx, path, e)
 }
 
-// newID is a name that sorts by time, such as 20260102-150405-3f2a.
+// newID returns a name that sorts by time, such as 20260102-150405-3f2a.
 func newID() string {
 	var b [2]byte
 	rand.Read(b[:])
 	return time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:])
 }
 
-// unmade is the error of a journal that could not be made.
+// unmade returns the error of a journal that could not be made.
 func unmade(path string, err error) error {
 	e := failed(path, err, "be made")
-	e.Hint = "Without --journal a plan is run without one."
+	e.Hint = "Run the plan without --journal to run it without a journal."
 	return e
 }
 
@@ -220,7 +220,7 @@ func failed(path string, err error, do string) *fault.Error {
 	return &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The journal %s could not %s: %v", path, do, fault.WithoutPath(err))}
 }
 
-// write appends a line; with sync it is on the disk when write returns.
+// write appends a line. If sync is set, it syncs the line to disk.
 func (r *Run) write(l *line, sync bool) error {
 	l.At = time.Now().UTC().Truncate(time.Millisecond)
 	text, err := marshal(l)
@@ -238,14 +238,14 @@ func (r *Run) write(l *line, sync bool) error {
 	return r.err
 }
 
-// Close ends the writing, and gives the lock back.
+// Close closes the file and releases the lock.
 func (r *Run) Close() error { return r.file.Close() }
 
-// Path is that of the file.
+// Path returns the path of the file.
 func (r *Run) Path() string { return r.path }
 
-// Entered notes that a plan is entered whose text has this digest. The error is that
-// it was another text when the run began.
+// Entered records that a plan was entered whose text has this digest. It returns an
+// error if the text has changed since the run began.
 func (r *Run) Entered(name, digest string) error {
 	r.mu.Lock()
 	before, known := r.past.plans[name]
@@ -260,8 +260,8 @@ func (r *Run) Entered(name, digest string) error {
 	return nil
 }
 
-// refuse lets all that follows fail with err: nothing more is done in this run. What
-// other branches are doing is recorded when it is done.
+// refuse makes all later steps fail with err, so that the run does nothing more. The
+// outcomes of other running branches are still recorded.
 func (r *Run) refuse(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,7 +269,8 @@ func (r *Run) refuse(err error) error {
 	return err
 }
 
-// Refused reports whether the plan wanted something else than what was recorded.
+// Refused reports whether the plan requested a step that differs from the recorded
+// one.
 func (r *Run) Refused() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -288,17 +289,18 @@ func (r *Run) Plans() map[string]string {
 }
 
 func changed(plan string) error {
-	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The plan %s is not what it was when the run began, so that the run cannot go on.", plan),
-		Hint: "Put the text back as it was, or run the plan anew."}
+	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The plan %s has changed since the run began, so the run cannot be resumed.", plan),
+		Hint: "Restore the plan's text, or run the plan again from the start."}
 }
 
-// Over notes how the plan ended; msg is "" if it did not fail, and places are those
-// of the steps that it failed by, if it did by steps.
+// Over records the end of the plan. msg is "" if it did not fail. places are the
+// places of the steps that made it fail, if there are such steps.
 func (r *Run) Over(msg string, places []string) error {
 	return r.write(&line{Kind: lineOver, OK: msg == "", Error: msg, Failed: places}, true)
 }
 
-// In notes which branch of the plan runs from now on: "" or, as of places, "3/2.".
+// In records which branch of the plan runs from now on: "" or a prefix of places
+// such as "3/2.".
 func (r *Run) In(branch string) {
 	if r == nil {
 		return
@@ -308,8 +310,8 @@ func (r *Run) In(branch string) {
 	r.branch = branch
 }
 
-// Clock returns a clock that each branch of a run which is taken up reads as it read
-// it before.
+// Clock returns a clock for a run. In a resumed run, each branch reads the same
+// times as before.
 func (r *Run) Clock(now func() time.Time) func() time.Time {
 	if r == nil {
 		return now
@@ -324,18 +326,19 @@ func (r *Run) Clock(now func() time.Time) func() time.Time {
 			return times[n]
 		}
 		t := now()
-		_ = r.write(&line{Kind: lineClock, Place: branch, Clock: t}, false) // the next step fails with it
+		_ = r.write(&line{Kind: lineClock, Place: branch, Clock: t}, false) // an error makes the next step fail
 		return t
 	}
 }
 
-// Open takes a run up that was cut off. With again set it may be one that ended
-// with the failure of an action, which Again lets be done again where it failed.
+// Open opens the journal of an interrupted run in order to resume it. If again is
+// set, the run may also have ended with the failure of an action. Again then repeats
+// the action on the targets where it failed.
 func Open(ctx context.Context, dir, id string, again bool) (*Run, error) {
 	path := filepath.Join(dir, id+ext)
 	f, err := open(ctx, path, appendfile.Existing)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fault.New(Kind, "The run %s is going on: another process writes its journal.", id)
+		return nil, fault.New(Kind, "The run %s is still running: another process writes its journal.", id)
 	}
 	if err != nil {
 		return nil, failed(path, err, "be opened")
@@ -366,14 +369,14 @@ func (r *Run) take(again bool) error {
 	switch {
 	case !p.over:
 	case p.failure == "":
-		return fault.New(Kind, "The run %s has finished: nothing of it is left to be done.", r.ID)
+		return fault.New(Kind, "The run %s has finished. It has no steps left.", r.ID)
 	case len(places) == 0:
-		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s was not ended by an action that failed on targets, so that there is nothing to do again: %s", r.ID, p.failure),
-			Hint: "Mend the cause, and run the plan anew."}
+		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s did not end because an action failed on targets, so no action can be repeated: %s", r.ID, p.failure),
+			Hint: "Fix the cause, then run the plan again from the start."}
 	case !again:
-		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s has ended: %s", r.ID, p.failure), Hint: "--retry does again what failed, where it failed, and goes on from there."}
+		return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s has ended: %s", r.ID, p.failure), Hint: "Use --retry to repeat the failed action on the targets where it failed, and continue from there."}
 	}
-	if err := r.file.Cut(whole); err != nil { // what was cut off
+	if err := r.file.Cut(whole); err != nil { // an incomplete last line
 		return failed(r.path, err, "be written")
 	}
 	if err := r.write(&line{Kind: lineResumed, Boot: r.boot}, true); err != nil {
@@ -383,8 +386,8 @@ func (r *Run) take(again bool) error {
 	return nil
 }
 
-// Again notes that what failed is done again, if Open was asked for that. Until then
-// the run is one that has failed.
+// Again records that the failed steps are repeated, if Open was called with again.
+// Until then the state of the run is Failed.
 func (r *Run) Again() error {
 	for _, place := range r.again {
 		r.past.steps[place].again()
@@ -395,7 +398,7 @@ func (r *Run) Again() error {
 	return nil
 }
 
-// readLine reads the line at a place of the file.
+// readLine reads the line at a position of the file.
 func readLine(f io.ReaderAt, at span) (*line, error) {
 	b := make([]byte, at.length)
 	if _, err := f.ReadAt(b, at.offset); err != nil {

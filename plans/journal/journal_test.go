@@ -62,7 +62,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// done does a step whose result on y is a failure.
+// done performs a step whose result on y is a failure.
 func done(t *testing.T, s *Step, raised bool) {
 	t.Helper()
 	must(t, s.goOn([]*inventory.Target{x, y}), s.began(x), s.began(y),
@@ -70,7 +70,7 @@ func done(t *testing.T, s *Step, raised bool) {
 		s.finished(&event.Result{Target: y, Action: "command", Err: &event.Error{Msg: "no"}}), s.End(raised))
 }
 
-func TestResume(t *testing.T) {
+func TestResumeSkipsCompletedSteps(t *testing.T) {
 	dir, r := create(t)
 	done(t, step(t, r, "1"), false)
 	s := step(t, r, "2")
@@ -99,7 +99,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-func TestUnknown(t *testing.T) {
+func TestUnknownOutcomes(t *testing.T) {
 	s := pastStep{gone: map[string]string{"went": "boot", "began": "boot", "nowhere": ""}, began: map[string]bool{"began": true}}
 	for _, c := range []struct {
 		target, boot string
@@ -113,20 +113,20 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-func TestAgain(t *testing.T) {
+func TestFailedStepIsRepeated(t *testing.T) {
 	dir, r := create(t)
-	done(t, step(t, r, "1"), true) // caught: another follows
+	done(t, step(t, r, "1"), true) // caught: another step follows
 	done(t, step(t, r, "2/1.1"), true)
 	done(t, step(t, r, "2/2.1"), false)
 	must(t, r.Over("failed", nil))
-	if _, err := Open(t.Context(), dir, r.ID, false); err == nil || !strings.Contains(err.Error(), "is going on") {
+	if _, err := Open(t.Context(), dir, r.ID, false); err == nil || !strings.Contains(err.Error(), "is still running") {
 		t.Errorf("a journal that is written: %v", err)
 	}
 	must(t, r.Close())
 	if _, err := Open(t.Context(), dir, r.ID, false); err == nil || !strings.Contains(err.Error(), "has ended: failed") {
 		t.Errorf("a run that has ended: %v", err)
 	}
-	for range 2 { // the second time it is known from the file
+	for range 2 { // the second time it is read from the file
 		again, err := Open(t.Context(), dir, r.ID, true)
 		must(t, err, again.Again())
 		for place, want := range map[string]bool{"1": true, "2/1.1": false, "2/2.1": true} {
@@ -142,7 +142,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-func TestOtherWay(t *testing.T) {
+func TestResumeRefusesDifferentSteps(t *testing.T) {
 	dir, r := create(t)
 	step(t, r, "1")
 	e, err := r.Effect("2", "prompt", "d", false)
@@ -216,8 +216,9 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockOfBranches: each gets its own times, whichever asks first.
-func TestClockOfBranches(t *testing.T) {
+// TestEachBranchHasItsOwnClock checks that each branch reads its own times, in any order of the
+// branches.
+func TestEachBranchHasItsOwnClock(t *testing.T) {
 	dir, r := create(t)
 	var now time.Time
 	told := make(map[string]time.Time)
@@ -236,9 +237,9 @@ func TestClockOfBranches(t *testing.T) {
 	}
 }
 
-// TestFiles: a line that was cut off is dropped, others are read, and nobody else
-// reads them.
-func TestFiles(t *testing.T) {
+// TestJournalFiles checks that an incomplete last line is dropped, that other lines are read, and
+// that only the owner can read the file.
+func TestJournalFiles(t *testing.T) {
 	dir, r := create(t)
 	done(t, step(t, r, "1"), false)
 	must(t, r.Close())
@@ -291,7 +292,7 @@ func TestRunsOfOneSecond(t *testing.T) {
 	}
 }
 
-func TestResults(t *testing.T) {
+func TestResultsRoundTrip(t *testing.T) {
 	out := capture.New(capture.Options{})
 	for i, text := range []string{"a\n", "b\xff\x00", "c"} {
 		if _, err := out.Stream(capture.Stream(i % 2)).Write([]byte(text)); err != nil {
@@ -326,8 +327,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestWriteErrors checks that a failed write is an error, because a target without a
-// line that says it began counts as not begun.
+// TestWriteErrors checks that a failed write is an error, because without the line that a target
+// has begun, a resumed run assumes that it did not begin.
 func TestWriteErrors(t *testing.T) {
 	dir, r := create(t)
 	s := step(t, r, "1")
@@ -344,8 +345,9 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestRefused: nothing more is begun, but what comes of what was begun is written.
-func TestRefused(t *testing.T) {
+// TestNothingBeginsAfterRefusal checks that no step begins any more, but results of running steps
+// are written.
+func TestNothingBeginsAfterRefusal(t *testing.T) {
 	dir, r := create(t)
 	other := step(t, r, "2")
 	r = reopen(t, dir, r, false)
@@ -364,8 +366,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPasswords: names are written without them.
-func TestPasswords(t *testing.T) {
+// TestTargetNamesHaveNoPasswords checks that names are written without passwords.
+func TestTargetNamesHaveNoPasswords(t *testing.T) {
 	dir, r := create(t)
 	u := &inventory.Target{Name: "ssh://u:geheim@h", URI: "ssh://u:geheim@h"}
 	a := &Action{Function: "run_command", Targets: []string{u.SafeName()}}
@@ -385,8 +387,9 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestBegun: what is prepared for a step has been prepared when it may be begun.
-func TestBegun(t *testing.T) {
+// TestBegunIfATargetMayHaveBegun checks that a step has begun only if it was allowed to begin on a
+// target.
+func TestBegunIfATargetMayHaveBegun(t *testing.T) {
 	dir, r := create(t)
 	step(t, r, "1")
 	s := step(t, r, "2")
@@ -397,7 +400,7 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// TestSecrets: a result with a secret in it is not written, and stays unknown.
+// TestSecrets checks that a result with a secret is not written, so that its outcome stays unknown.
 func TestSecrets(t *testing.T) {
 	dir, r := create(t)
 	s := step(t, r, "1")
@@ -410,9 +413,9 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestRetryBeside: a step that failed beside others is done again, however far these
-// went.
-func TestRetryBeside(t *testing.T) {
+// TestRetryOfConcurrentStep checks that a failed step is repeated, even if concurrent branches
+// continued after it.
+func TestRetryOfConcurrentStep(t *testing.T) {
 	dir, r := create(t)
 	done(t, step(t, r, "1/1.1"), true)
 	done(t, step(t, r, "2"), false)
@@ -423,9 +426,9 @@ func TestRetryBeside(t *testing.T) {
 	}
 }
 
-// TestHostile: what is no journal is told of, and one that was renamed goes by its
-// file's name.
-func TestHostile(t *testing.T) {
+// TestInvalidJournalsAreReported checks that files that are not journals are reported, and that a
+// renamed journal has the name of its file.
+func TestInvalidJournalsAreReported(t *testing.T) {
 	dir, r := create(t)
 	must(t, r.Close(), os.Rename(r.Path(), filepath.Join(dir, "b.jsonl")))
 	must(t, unix.Mkfifo(filepath.Join(dir, "fifo.jsonl"), 0o600), os.Mkdir(filepath.Join(dir, "dir.jsonl"), 0o700))
@@ -447,7 +450,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-func TestFollows(t *testing.T) {
+func TestPlacesFollowInOrder(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool

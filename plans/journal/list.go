@@ -14,36 +14,36 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// A Summary is what lists say of a run.
+// A Summary is an entry in a list of runs.
 type Summary struct {
 	Header
 	State State
 	Began time.Time
 	Last  time.Time // of the last line
-	Steps int       // that are done
-	Error string    // what the plan failed with
+	Steps int       // completed steps
+	Error string    // the failure of the plan
 	Path  string
 }
 
-// A State is that of a run.
+// A State is the state of a run.
 type State string
 
-// The states of runs.
+// These are the states of runs.
 const (
-	Running     State = "running"     // a process writes it
-	Interrupted State = "interrupted" // it was cut off: it can be taken up
+	Running     State = "running"     // a process writes its journal
+	Interrupted State = "interrupted" // it can be resumed
 	Failed      State = "failed"      // the plan ended with a failure
 	Finished    State = "finished"    // the plan has ended
 )
 
-// List returns the runs of a directory, the newest first. What cannot be read is
-// told by warn.
+// List returns the runs of a directory, the newest first. It calls warn for each
+// journal that cannot be read.
 func List(dir string, warn func(error)) ([]Summary, error) {
 	return list(dir, time.Time{}, warn)
 }
 
-// list is List, of the files that were last written before a time, if that is not
-// zero.
+// list is like List. If before is not zero, it returns only the runs whose files
+// were last written before that time.
 func list(dir string, before time.Time, warn func(error)) ([]Summary, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,8 @@ func list(dir string, before time.Time, warn func(error)) ([]Summary, error) {
 	return all, nil
 }
 
-// idOf is the name of the run whose journal a path is, whatever stands in it.
+// idOf returns the ID of the run with a journal at path, independently of the
+// journal's content.
 func idOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ext) }
 
 func summary(path string) (*Summary, error) {
@@ -102,7 +103,7 @@ func summary(path string) (*Summary, error) {
 	return s, nil
 }
 
-// Prune removes the journals of runs that have ended, and ended before a time.
+// Prune removes the journals of runs that have finished before a time.
 func Prune(dir string, before time.Time) error {
 	list, err := list(dir, before, func(error) {})
 	if err != nil {

@@ -14,40 +14,40 @@ import (
 	"bolt/internal/appendfile"
 )
 
-// past is what a journal says.
+// past is the content of a journal.
 type past struct {
 	plans   map[string]string // digests of texts
 	steps   map[string]*pastStep
 	effects map[string]*pastEffect
-	times   map[string][]time.Time // that each branch was told
-	boot    string                 // of the lines that come
+	times   map[string][]time.Time // the times that each branch has read
+	boot    string                 // of the lines that follow
 	began   time.Time
 	last    time.Time
 	over    bool
 	failure string
-	failed  []string // places of the steps whose failure that was
+	failed  []string // places of the steps that failed
 }
 
-// A pastStep is what was recorded of a step.
+// A pastStep is a recorded step.
 type pastStep struct {
 	action  *Action
 	done    bool
 	raised  bool
-	gone    map[string]string // boot ID when a target could be begun
-	times   map[string]int    // how many times it could
+	gone    map[string]string // boot ID when a target was allowed to begin
+	times   map[string]int    // how many times it was allowed
 	began   map[string]bool
 	results map[string]span
 	failed  map[string]bool
 }
 
-// A pastEffect is what was recorded of an effect.
+// A pastEffect is a recorded effect.
 type pastEffect struct {
 	function, digest string
 	done             bool
 	value            any
 }
 
-// A span is where a line is.
+// A span is the position of a line.
 type span struct {
 	offset int64
 	length int
@@ -57,14 +57,14 @@ func newPast() past {
 	return past{plans: make(map[string]string), steps: make(map[string]*pastStep), effects: make(map[string]*pastEffect), times: make(map[string][]time.Time)}
 }
 
-// mayHaveBegun reports whether it may have been begun on a target without a
-// result, as it is seen now.
+// mayHaveBegun reports whether the step may have begun on a target without a result.
+// boot is the current boot ID.
 func (s *pastStep) mayHaveBegun(target, boot string) bool {
 	at, gone := s.gone[target]
 	return gone && (s.began[target] || at == "" || at != boot)
 }
 
-// again forgets where it failed.
+// again removes the records of the targets on which the step failed.
 func (s *pastStep) again() {
 	for t := range s.failed {
 		delete(s.results, t)
@@ -75,7 +75,7 @@ func (s *pastStep) again() {
 	s.done, s.raised = false, false
 }
 
-// read reads a journal. whole is its length without a torn tail.
+// read reads a journal. whole is its length without an incomplete last line.
 func read(in io.Reader) (p *past, h *Header, whole int64, err error) {
 	seen := newPast()
 	lines := appendfile.NewReader(in, 0)
@@ -111,21 +111,21 @@ func read(in io.Reader) (p *past, h *Header, whole int64, err error) {
 func header(l *line) (*Header, error) {
 	switch {
 	case l.Kind != lineRun || l.Run == nil:
-		return nil, errors.New("it does not begin as a journal of a plan does")
+		return nil, errors.New("its first line is not that of a journal of a plan")
 	case l.Format != format:
-		return nil, fmt.Errorf("it is of format %d, and this version reads format %d", l.Format, format)
+		return nil, fmt.Errorf("it has format %d, and this version of bolt reads format %d", l.Format, format)
 	}
 	return l.Run, nil
 }
 
-// add takes in one line.
+// add adds one line.
 func (p *past) add(l *line, at span) error {
 	p.last = l.At
 	step := p.steps[l.Place]
 	switch l.Kind {
 	case lineGo, lineBegan, lineResult, lineEnd, lineAgain:
 		if step == nil {
-			return fmt.Errorf("a step %q that was not begun", l.Place)
+			return fmt.Errorf("the step %q has no earlier line that begins it", l.Place)
 		}
 	}
 	switch l.Kind {
@@ -175,8 +175,9 @@ func (p *past) add(l *line, at span) error {
 	return nil
 }
 
-// failedSteps are the places of the steps whose failure ended the run: those that it
-// says, as they may have failed beside others that went on, or else failedLast.
+// failedSteps returns the places of the steps whose failure ended the run. If the
+// run recorded the places, it returns these, because the steps may have failed in
+// concurrent branches. Otherwise it returns those of failedLast.
 func (p *past) failedSteps() []string {
 	said := slices.DeleteFunc(slices.Clone(p.failed), func(place string) bool { return p.steps[place] == nil || !p.steps[place].raised })
 	if len(said) > 0 {
@@ -185,8 +186,8 @@ func (p *past) failedSteps() []string {
 	return p.failedLast()
 }
 
-// failedLast are the places of the steps that raised a failure and were not followed
-// by another step: what the plan made of the failure was to end.
+// failedLast returns the places of the steps that raised a failure and were not
+// followed by another step. The plan ended after such a failure.
 func (p *past) failedLast() []string {
 	var places []string
 	for place, s := range p.steps {
@@ -207,8 +208,8 @@ func (p *past) failedLast() []string {
 	return places
 }
 
-// follows reports whether a place comes after another one, in its branch or in
-// those that this is part of.
+// follows reports whether place a comes after place b in the same branch or in an
+// enclosing branch.
 func follows(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {
@@ -220,7 +221,7 @@ func follows(a, b string) bool {
 			return x > y
 		}
 		if abranch != bbranch {
-			return false // beside each other
+			return false // concurrent branches
 		}
 	}
 	return false

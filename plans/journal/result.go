@@ -17,14 +17,15 @@ import (
 	"bolt/transport"
 )
 
-// A result as it is recorded. Its data are written by safetext and read by
-// ordered, so that numbers and the order of keys stay.
+// A result is an event.Result in the form of a journal. safetext writes its
+// data and ordered reads it, so that numbers and the order of keys are
+// preserved.
 type result struct {
 	Action  string          `json:"action"`
 	Object  string          `json:"object,omitempty"`
 	Output  []piece         `json:"output,omitempty"`
 	Printed bool            `json:"printed,omitempty"` // there is an Output, which may be empty
-	Cut     bool            `json:"cut,omitempty"`     // and which was cut
+	Cut     bool            `json:"cut,omitempty"`     // the Output was truncated
 	Code    int             `json:"code,omitempty"`
 	Signal  string          `json:"signal,omitempty"`
 	Applied *event.Applied  `json:"applied,omitempty"`
@@ -33,7 +34,7 @@ type result struct {
 	Error   *resultError    `json:"error,omitempty"`
 }
 
-// A piece of output: a text, or bytes that are none.
+// A piece is a piece of output: a string, or bytes that are not valid text.
 type piece struct {
 	Err   bool   `json:"err,omitempty"` // of standard error
 	Text  string `json:"text,omitempty"`
@@ -51,7 +52,7 @@ type resultError struct {
 	Given   json.RawMessage `json:"given,omitempty"`
 }
 
-// hasSecret reports whether data holds a secret, which must not be written.
+// hasSecret reports whether data contains a secret, which must not be written.
 func hasSecret(v any) bool {
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -102,7 +103,7 @@ func encodeResult(r *event.Result) (json.RawMessage, error) {
 	return marshal(out)
 }
 
-// marshal is json.Marshal, with <, > and & as they are.
+// marshal is like json.Marshal, but does not escape <, > and &.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -124,7 +125,7 @@ func decodeResult(text json.RawMessage, t *inventory.Target, spill *capture.Spil
 		v, err := ordered.ParseJSON(text)
 		m, ok := v.(*ordered.Map)
 		if err == nil && !ok {
-			err = fmt.Errorf("%T is no map", v)
+			err = fmt.Errorf("%T is not a map", v)
 		}
 		errs = append(errs, err)
 		return m

@@ -14,20 +14,21 @@ import (
 	"bolt/inventory"
 )
 
-// A Step is one action on targets, as it is done and recorded.
+// A Step is one action on targets, with its record in the journal.
 type Step struct {
 	run     *Run
 	place   string
-	past    *pastStep // nil if it was not begun before
+	past    *pastStep // nil if it was not begun in an earlier run
 	action  *Action
 	decided map[string]*event.Result // by Decide
 
 	mu    sync.Mutex     // guards times
-	times map[string]int // how many times it could be begun on a target since it was taken up
+	times map[string]int // how many times it was allowed to begin on a target since the run was resumed
 }
 
-// Name returns a name for the work of a step on a target, in letters and digits. After the run was cut off, the target
-// can be queried by that name. Each attempt has another name. Without a journal, Name returns "".
+// Name returns a name for the work of a step on a target, in letters and digits. After an
+// interruption, the target can be queried by that name. Each attempt has another name. Without a
+// journal, Name returns "".
 func (s *Step) Name(t *inventory.Target) string {
 	if s == nil || s.run.Token == "" {
 		return ""
@@ -42,8 +43,8 @@ func (s *Step) Name(t *inventory.Target) string {
 	return Digest(s.run.Token, s.place, name, n)[:32]
 }
 
-// Step begins a step, or takes it up. The error is that another one was recorded
-// at its place.
+// Step begins or resumes a step. It returns an error if a different step is recorded at its
+// place.
 func (r *Run) Step(place string, a *Action) (*Step, error) {
 	r.mu.Lock()
 	before := r.past.steps[place]
@@ -74,13 +75,13 @@ func (a *Action) on() string { return a.About + " on " + strings.Join(a.Targets,
 
 func otherWay(recorded, now string) error {
 	if recorded == now {
-		now = "another of that name, with other parameters, options or files"
+		now = "a step of that name with other parameters, options or files"
 	}
-	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run went another way before: it was recorded to do %s here, and would now do %s.", recorded, now),
-		Hint: "What the plan reads has changed: its parameters, data, files or inventory. Put it back as it was, or run the plan anew."}
+	return &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run does not repeat its recorded steps: the journal has %s here, and the plan now requests %s.", recorded, now),
+		Hint: "The plan's input has changed: its parameters, data, files or inventory. Restore it, or run the plan again from the start."}
 }
 
-// Place is where in the plan it is; "" of a nil Step.
+// Place returns the place of the step in the plan; "" for a nil Step.
 func (s *Step) Place() string {
 	if s == nil {
 		return ""
@@ -88,21 +89,21 @@ func (s *Step) Place() string {
 	return s.place
 }
 
-// Done reports whether the step was done before, and all that came of it was
-// recorded. A nil Step was not.
+// Done reports whether the step was done in an earlier run and all its results were recorded. For
+// a nil Step it returns false.
 func (s *Step) Done() bool {
 	return s.Ended() && len(s.past.results)+len(s.decided) == len(s.action.Targets)
 }
 
-// Ended reports whether the step was done before, on all targets.
+// Ended reports whether the step was done on all targets in an earlier run.
 func (s *Step) Ended() bool { return s != nil && s.past != nil && s.past.done }
 
-// Begun reports whether it may have been begun before, on some target.
+// Begun reports whether the step may have begun on any target in an earlier run.
 func (s *Step) Begun() bool {
 	return s != nil && s.past != nil && len(s.past.gone)+len(s.past.results) > 0
 }
 
-// Result returns what was recorded of a target; nil if nothing was.
+// Result returns the recorded result of a target, nil if there is none.
 func (s *Step) Result(t *inventory.Target) (*event.Result, error) {
 	if s == nil || s.past == nil {
 		return nil, nil
@@ -125,8 +126,8 @@ func (s *Step) Result(t *inventory.Target) (*event.Result, error) {
 	return res, nil
 }
 
-// Unknown returns the names of the targets on which it may have been begun, and
-// nobody knows what came of it.
+// Unknown returns the names of the targets on which the step may have begun and whose outcome is
+// unknown.
 func (s *Step) Unknown() []string {
 	if s == nil || s.past == nil {
 		return nil
@@ -140,7 +141,7 @@ func (s *Step) Unknown() []string {
 	return names
 }
 
-// Decide notes what is taken for the result of a target whose outcome is unknown.
+// Decide records the result to use for a target whose outcome is unknown.
 func (s *Step) Decide(r *event.Result) error {
 	if s.decided == nil {
 		s.decided = make(map[string]*event.Result)
@@ -149,8 +150,8 @@ func (s *Step) Decide(r *event.Result) error {
 	return s.finished(r)
 }
 
-// Event makes it the sink of the events of this step, of those targets that are worked
-// on. A result that is only that of a run which is being stopped is not written.
+// Event records the events of the step on the targets that it acts on. If the run is being
+// stopped, a result that is only a consequence of that is not written.
 func (s *Step) Event(ctx context.Context, e event.Event) error {
 	switch e := e.(type) {
 	case event.BatchBegin:
@@ -166,8 +167,8 @@ func (s *Step) Event(ctx context.Context, e event.Event) error {
 	return nil
 }
 
-// goOn notes that it may be begun on targets from now on. Nothing may be done
-// before it returns.
+// goOn records that the step may begin on targets from now on. The step must not begin before
+// goOn returns.
 func (s *Step) goOn(targets []*inventory.Target) error {
 	if s == nil {
 		return nil
@@ -187,8 +188,8 @@ func (s *Step) goOn(targets []*inventory.Target) error {
 	return s.run.write(&line{Kind: lineGo, Place: s.place, Targets: names}, true)
 }
 
-// began notes that it begins on a target. After an error it must not be begun: it
-// would be taken for not begun when the run is taken up.
+// began records that the step begins on a target. If it returns an error, the step must not begin
+// there, because a resumed run would assume that it did not begin.
 func (s *Step) began(t *inventory.Target) error {
 	if s == nil {
 		return nil
@@ -196,21 +197,21 @@ func (s *Step) began(t *inventory.Target) error {
 	return s.run.write(&line{Kind: lineBegan, Place: s.place, Target: t.SafeName()}, false)
 }
 
-// finished records the outcome of the step on a target. A result that holds a
-// secret is not written, so that it stays unknown.
+// finished records the outcome of the step on a target. A result that contains a secret is not
+// written, so its outcome stays unknown.
 func (s *Step) finished(r *event.Result) error {
 	if s == nil || hasSecret(r.Value) {
 		return nil
 	}
 	text, err := encodeResult(r)
 	if err != nil {
-		return failed(s.run.path, err, "take a result")
+		return failed(s.run.path, err, "store a result")
 	}
 	return s.run.write(&line{Kind: lineResult, Place: s.place, Target: r.Target.SafeName(), OK: r.OK(), Result: text}, false)
 }
 
-// End notes that it is done on all targets. raised is set if its failure ends the
-// plan or branch.
+// End records that the step is done on all targets. raised is set if its failure ends the plan or
+// branch.
 func (s *Step) End(raised bool) error {
 	if s == nil {
 		return nil
@@ -218,15 +219,15 @@ func (s *Step) End(raised bool) error {
 	return s.run.write(&line{Kind: lineEnd, Place: s.place, OK: !raised}, true)
 }
 
-// An Effect is something other than an action on targets.
+// An Effect is an operation other than an action on targets.
 type Effect struct {
 	run                     *Run
 	place, function, digest string
 	past                    *pastEffect
 }
 
-// Effect begins one, or takes it up: an answer of people, a container. once is set
-// if it must not be repeated unasked. A nil Run gives a nil Effect.
+// Effect begins or resumes an effect, such as a question to the user or a container. once is set
+// if it must not be repeated without asking. A nil Run returns a nil Effect.
 func (r *Run) Effect(place, function, digest string, once bool) (*Effect, error) {
 	if r == nil {
 		return nil, nil
@@ -247,7 +248,7 @@ func (r *Run) Effect(place, function, digest string, once bool) (*Effect, error)
 	return e, nil
 }
 
-// Value returns what came of it before, in the types of package ordered.
+// Value returns the recorded outcome, in the types of package ordered.
 func (e *Effect) Value() (v any, known bool) {
 	if e == nil || e.past == nil || !e.past.done {
 		return nil, false
@@ -255,17 +256,17 @@ func (e *Effect) Value() (v any, known bool) {
 	return e.past.value, true
 }
 
-// Unknown reports whether it may have been done, and nobody knows what came of it.
+// Unknown reports whether the effect may have been done and its outcome is unknown.
 func (e *Effect) Unknown() bool { return e != nil && e.past != nil && !e.past.done }
 
-// Done notes what came of it, in the types of package ordered.
+// Done records the outcome, in the types of package ordered.
 func (e *Effect) Done(v any) error {
 	if e == nil {
 		return nil
 	}
 	var b bytes.Buffer
 	if err := safejson.Write(&b, v); err != nil {
-		return failed(e.run.path, err, "take a value")
+		return failed(e.run.path, err, "store a value")
 	}
 	return e.run.write(&line{Kind: lineValue, Place: e.place, Plan: e.function, Digest: e.digest, Value: b.Bytes()}, true)
 }

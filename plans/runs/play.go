@@ -22,13 +22,13 @@ import (
 // ErrFailed is the error of a plan that failed; the reason is already shown.
 var ErrFailed = errors.New("the plan failed")
 
-// Play runs the plan. in are the options of the plan's environment, without those that
-// only plans have. o are the options of the executor, without Environment, Language,
-// Plans, Journal and the Site of Catalogs. The Sink of o gets the events, from ActionBegin to ActionEnd.
-// Details of a failure are printed on the console. If the run was cut off, the console
-// also gets the command that resumes it.
+// Play runs the plan. in are the options of the plan's environment, without the options that only
+// plans have. o are the options of the executor, without Environment, Language, Plans, Journal and
+// the Site of Catalogs. The Sink of o gets the events, from ActionBegin to ActionEnd. Details of a
+// failure are printed on the console. If the run was interrupted, the console also gets the command
+// that resumes it.
 func (r *Run) Play(ctx context.Context, in environment.Options, o executor.Options) error {
-	// An audit log that refuses the run is an error of the first event.
+	// If the audit log refuses the run, the first event returns an error.
 	if err := o.Sink.Event(ctx, event.ActionBegin{Action: event.Plan, Object: r.plan.Name, Do: r.action()}); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (r *Run) Play(ctx context.Context, in environment.Options, o executor.Optio
 		err = lost
 	}
 	if cut && !r.journal.Refused() {
-		fmt.Fprintf(r.ledger.o.Console, "The run was cut off. It goes on with: bolt plan resume %s\n", r.journal.ID)
+		fmt.Fprintf(r.ledger.o.Console, "The run was interrupted. To resume it, run: bolt plan resume %s\n", r.journal.ID)
 	}
 	return err
 }
@@ -65,8 +65,8 @@ func (r *Run) program(ctx context.Context, name string) (*syntax.Program, string
 	return program, q.Module.Name, err
 }
 
-// ended records how the run has ended. cut is set if it was cut off, so that it can be
-// resumed. The error is err, or else the error of the journal.
+// ended records how the run has ended. cut is set if it was interrupted, so that it can be resumed.
+// The error is err, or else the error of the journal.
 func (r *Run) ended(ctx context.Context, err error) (cut bool, _ error) {
 	switch {
 	case r.journal == nil:
@@ -113,16 +113,17 @@ func (r *Run) show(ctx context.Context, x *executor.Executor, o executor.Options
 	return ErrFailed
 }
 
-// explain prints what standard output has no room for, as it is the same as Puppet
-// Bolt's. told is set if standard output has the message and the place.
+// explain prints the details of a failure that do not appear on standard output, because that
+// output is the same as Puppet Bolt's. told is set if standard output has the message and the
+// position.
 func (r *Run) explain(ctx context.Context, f *executor.Failure, language *executor.Language, told bool) {
 	o := r.ledger.o
 	if o.JSON {
-		// The user knows the message and the place, but they introduce what follows.
+		// The user knows the message and the position already, but they introduce the details.
 		told = f.Trace(true) == ""
 		if f.Place() == "" && f.Branches == nil {
 			told = true
-			f.Before = nil // the place of a step of a YAML plan, which standard output does not have either
+			f.Before = nil // the position of a step of a YAML plan, which is not in standard output, either
 		}
 	}
 	for line := range strings.Lines(o.Redact(f.Trace(told))) {
@@ -140,8 +141,8 @@ func (r *Run) explain(ctx context.Context, f *executor.Failure, language *execut
 	}
 }
 
-// advice returns what an unknown name of a plan was probably meant to be; "" if no name
-// is similar, or no name is unknown.
+// advice returns names that are similar to an unknown name in a plan; "" if no name is similar, or
+// no name is unknown.
 func (r *Run) advice(ctx context.Context, f *executor.Failure, language *executor.Language) string {
 	e, ok := errors.AsType[*eval.Error](f)
 	if !ok || e.Name == "" {

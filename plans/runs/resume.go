@@ -12,7 +12,7 @@ import (
 	"bolt/plans/journal"
 )
 
-// Last stands for the latest run that was cut off.
+// Last stands for the latest interrupted run.
 const Last = journal.Last
 
 // optionMap returns options in the form of a journal.
@@ -48,14 +48,14 @@ func (l *Ledger) Named(name string) (id string, err error) {
 // journal.
 type Recorded struct{ *journal.Run }
 
-// Open opens the journal of a run. With retry, the run can be one that ended with the
-// failure of an action. Close must follow.
+// Open opens the journal of a run. If retry is set, the run may have ended with the
+// failure of an action. The caller must call Close.
 func (l *Ledger) Open(ctx context.Context, id string, retry bool) (*Recorded, error) {
 	j, err := journal.Open(ctx, l.dir(), id, retry)
 	return &Recorded{j}, err
 }
 
-// Options returns the options of the command line that the run was begun with.
+// Options returns the options of the command line with which the run was begun.
 func (r *Recorded) Options() map[string][]string {
 	options := make(map[string][]string)
 	for name, v := range r.Run.Options.All() {
@@ -69,8 +69,9 @@ func (r *Recorded) Options() map[string][]string {
 	return options
 }
 
-// Missing returns the names of the secret parameters that pairs, each NAME=VALUE, do not
-// give. other is the first name among pairs that is not one of a secret parameter.
+// Missing returns the names of the secret parameters that are missing in pairs, each
+// NAME=VALUE. other is the first name in pairs that is not the name of a secret
+// parameter.
 func (r *Recorded) Missing(pairs []string) (missing []string, other string) {
 	given := make(map[string]bool)
 	for _, pair := range pairs {

@@ -17,7 +17,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestMissingSecrets(t *testing.T) {
 	r := Recorded{&journal.Run{Header: journal.Header{Secrets: []string{"key", "token"}}}}
 	for _, tt := range []struct {
 		pairs          []string

@@ -1,5 +1,4 @@
-// Package runs begins runs of plans, resumes runs that were cut off, and shows
-// how they end.
+// Package runs begins runs of plans, resumes interrupted runs, and shows how they end.
 //
 // A [Run] is one plan with its parameters. A Run with a journal (package
 // plans/journal) can be resumed later: Open finds the journal, and Resume checks
@@ -26,14 +25,14 @@ type Options struct {
 	Library *plans.Library
 	Project string    // the directory of the project, which contains the journals
 	Console io.Writer // for the user: standard error
-	JSON    bool      // programs read standard output
+	JSON    bool      // standard output is JSON, for programs
 	Names   *unknown.Names
-	Redact  func(text string) string // returns a text without secrets
+	Redact  func(text string) string // returns a string without secrets
 	Warn    func(id, text string)
 }
 
-// A Ledger begins runs of a project's plans, and knows the recorded runs. It is for
-// one goroutine.
+// A Ledger begins runs of a project's plans, and gives access to the recorded runs. Only
+// one goroutine may use it.
 type Ledger struct{ o Options }
 
 // New returns a Ledger.
@@ -46,8 +45,8 @@ func (l *Ledger) dir() string { return filepath.Join(l.o.Project, journal.Dir) }
 
 func (l *Ledger) warn(err error) { l.o.Warn("journal", err.Error()) }
 
-// Find returns a plan. For people, the message of an error in the plan's file has the
-// place. Programs find it in the details.
+// Find returns a plan. In human output, the message of an error in the plan's file
+// contains the position. In JSON output, only the details contain it.
 func (l *Ledger) Find(ctx context.Context, name string) (*plans.Plan, error) {
 	p, err := l.o.Library.Find(ctx, name)
 	if err != nil && !l.o.JSON {
@@ -56,7 +55,7 @@ func (l *Ledger) Find(ctx context.Context, name string) (*plans.Plan, error) {
 	return p, err
 }
 
-// A Run is a plan with its parameters. It is run once.
+// A Run is a plan with its parameters. It may be run once.
 type Run struct {
 	ledger  *Ledger
 	plan    *plans.Plan
@@ -71,8 +70,8 @@ func (l *Ledger) Run(p *plans.Plan, w plans.Words) (*Run, error) {
 }
 
 // Record begins the journal of the run, prints the name of the run, and removes old
-// journals. options are those of the command line, as Recorded.Options returns them. Close
-// must follow.
+// journals. options are the options of the command line, as Recorded.Options returns them.
+// The caller must call Close.
 func (r *Run) Record(ctx context.Context, options map[string][]string) error {
 	l := r.ledger
 	if err := journal.Prune(l.dir(), time.Now().Add(-kept)); err != nil {
@@ -96,7 +95,7 @@ func (r *Run) Close() {
 	}
 }
 
-// action returns the run in the form of the audit log.
+// action returns the run as the audit log records it.
 func (r *Run) action() event.Action {
 	a := &event.PlanAction{Plan: r.plan.Name}
 	a.Params, a.Secrets = executor.ParamsOf(r.plan, r.given)

@@ -20,10 +20,10 @@ import (
 type Command struct {
 	Line  string
 	Env   []string // NAME=value
-	Input *Input   // that the command reads; nil for none
+	Input *Input   // standard input of the command; nil for none
 }
 
-// Name and Object make it an Action.
+// Name and Object implement Action.
 func (c *Command) Name() string   { return "command" }
 func (c *Command) Object() string { return c.Line }
 
@@ -47,7 +47,7 @@ type Script struct {
 	Interpret bool
 }
 
-// Name and Object make it an Action.
+// Name and Object implement Action.
 func (s *Script) Name() string   { return "script" }
 func (s *Script) Object() string { return s.Path }
 
@@ -74,11 +74,11 @@ func (s *Script) Do(ctx context.Context, site *Site) error {
 	return nil
 }
 
-// maxSaid is how long a shell's words are about a file that it could not run,
-// at most.
+// maxSaid is the maximum length of a shell's message about a file that it could
+// not run.
 const maxSaid = 4 << 10
 
-// Command is a Cmd with the target's settings in it.
+// Command returns a Cmd with the target's settings.
 func (site *Site) Command() *transport.Cmd {
 	s := &site.Settings
 	return &transport.Cmd{
@@ -93,7 +93,8 @@ func (site *Site) Command() *transport.Cmd {
 	}
 }
 
-// run runs cmd, captures what it prints, and judges its end.
+// run runs cmd, captures its output, and sets the error of the result if cmd
+// fails.
 func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 	out := capture.New(capture.Options{Spill: site.runner.opts.Spill, Limit: site.runner.opts.MaxOutput})
 	cmd.Stdout, cmd.Stderr = out.Stream(capture.Stdout), out.Stream(capture.Stderr)
@@ -111,11 +112,11 @@ func (site *Site) run(ctx context.Context, cmd *transport.Cmd) error {
 	return nil
 }
 
-// Exec runs cmd, whose output goes to its own writers, and is also shown as it
-// arrives and written to files where that is wanted. If hidden is not 0, stdout is
-// the result of a task, and the files get the result in its place. Stdout is then
-// shown up to the first byte hidden: an object with secrets may begin there, also
-// if the task printed something before it.
+// Exec runs cmd, whose output goes to its own writers. If requested, the output is
+// also shown as it arrives and written to files. If hidden is not 0, stdout is the
+// result of a task, and the files get the result in place of stdout. Stdout is
+// then shown up to the first byte hidden. An object with secrets may begin there,
+// even if the task printed something before it.
 func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (transport.Status, error) {
 	if site.runner.opts.Stream {
 		show := func(s capture.Stream) func([]byte) {
@@ -125,7 +126,8 @@ func (site *Site) Exec(ctx context.Context, cmd *transport.Cmd, hidden byte) (tr
 		cmd.Stderr = &tee{w: cmd.Stderr, take: show(capture.Stderr)}
 	}
 	if f := site.kept; f != nil {
-		// What a task prints may have secrets, so its result is written at the end.
+		// The output of a task may contain secrets, so its result is written at
+		// the end.
 		f.run, f.result = true, hidden != 0
 		if !f.result {
 			cmd.Stdout = &tee{w: cmd.Stdout, take: func(p []byte) { f.write(capture.Stdout, p) }}
@@ -140,7 +142,7 @@ type tee struct {
 	w      io.Writer
 	take   func(p []byte)
 	hidden byte // see Exec
-	silent bool // hidden has come
+	silent bool // hidden has been found
 }
 
 func (t *tee) Write(p []byte) (int, error) {
@@ -148,7 +150,7 @@ func (t *tee) Write(p []byte) (int, error) {
 	return t.w.Write(p)
 }
 
-// show sends what may be shown of a piece.
+// show sends the part of a piece that may be shown.
 func (t *tee) show(p []byte) {
 	if t.silent {
 		return
@@ -163,7 +165,7 @@ func (t *tee) show(p []byte) {
 	}
 }
 
-// files are the options of a copy on this target.
+// files returns the options of a copy on this target.
 func (site *Site) files() transport.FileOptions {
 	s := &site.Settings
 	return transport.FileOptions{Label: site.Target.SafeName(), RunAs: s.RunAs, TmpDir: s.TmpDir, ScriptDir: s.ScriptDir, KeepFiles: !s.Cleanup}
@@ -173,16 +175,16 @@ func (site *Site) files() transport.FileOptions {
 type Upload struct {
 	Source string
 	Dest   string
-	// Matches are the local files that match Source, a pattern; Dest is then a
-	// directory on the targets. nil: Source is a path.
+	// Matches are the local files that match Source, if Source is a pattern. Dest
+	// is then a directory on the targets. If Matches is nil, Source is a path.
 	Matches []string
 }
 
-// Name and Object make it an Action.
+// Name and Object implement Action.
 func (u *Upload) Name() string   { return "upload" }
 func (u *Upload) Object() string { return u.Source }
 
-// Do copies.
+// Do copies the files.
 func (u *Upload) Do(ctx context.Context, site *Site) error {
 	if u.Matches != nil {
 		return u.all(ctx, site)
@@ -210,8 +212,8 @@ func (u *Upload) all(ctx context.Context, site *Site) error {
 	return nil
 }
 
-// Download copies a file or directory of each target into a directory of its
-// own below Dir, named for the target.
+// Download copies a file or directory of each target into a separate directory for
+// each target below Dir. The target's name determines the directory's name.
 type Download struct {
 	Source string
 	Dir    string // absolute
@@ -223,12 +225,12 @@ type Download struct {
 	missing []string // directories on the way to Dir that NewDownload did not find
 }
 
-// Name and Object make it an Action.
+// Name and Object implement Action.
 func (d *Download) Name() string   { return "download" }
 func (d *Download) Object() string { return d.Source }
 
-// Do copies into the target's directory. What is in there already stays, but
-// for what comes by the same name.
+// Do copies into the target's directory. Existing files there stay, unless a
+// copied file has the same name.
 func (d *Download) Do(ctx context.Context, site *Site) error {
 	sources, pattern := []string{d.Source}, false
 	if d.Expand {
@@ -261,11 +263,11 @@ func (d *Download) Do(ctx context.Context, site *Site) error {
 	return nil
 }
 
-// Subdir is the name of a target's own directory below Dir.
+// Subdir returns the name of a target's directory below Dir.
 func (d *Download) Subdir(t *inventory.Target) string { return escapeName(t.SafeName()) }
 
-// escapeName makes a target's name one path element, as Bolt does: everything
-// but letters, digits, "-", "_", "." and "~" is percent-encoded.
+// escapeName converts a target's name to one path element, as Bolt does: all
+// characters except letters, digits, "-", "_", "." and "~" are percent-encoded.
 func escapeName(name string) string {
 	e := strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 	if e == "." || e == ".." {

@@ -14,7 +14,7 @@ import (
 )
 
 // NewDownload returns the Download of a pattern from targets into directories below dest.
-// The caller calls RemoveEmpty when the download has ended.
+// When the download has ended, the caller must call RemoveEmpty.
 func NewDownload(source, dest string, limits transport.Limits, targets []*inventory.Target) (*Download, error) {
 	dir, err := filepath.Abs(dest)
 	if err != nil {
@@ -22,14 +22,14 @@ func NewDownload(source, dest string, limits transport.Limits, targets []*invent
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, &fault.Error{Kind: "bolt/file-exist-error", Details: ordered.Of("path", dir),
-			Msg: fmt.Sprintf("The destination '%s' is a file; each target needs a directory of its own below it.", dir)}
+			Msg: fmt.Sprintf("The destination '%s' is a file, but must be a directory: bolt makes a directory for each target below it.", dir)}
 	}
 	d := &Download{Source: source, Dir: dir, Expand: true, Limits: limits, missing: missingDirs(dir)}
 	taken := make(map[string]bool, len(targets))
 	for _, t := range targets {
 		sub := d.Subdir(t)
 		if taken[sub] {
-			return nil, fault.New("bolt/file-error", "Two targets that are both called %s would be downloaded to one directory: download from one at a time.", t.SafeName())
+			return nil, fault.New("bolt/file-error", "Two targets with the name %s would be downloaded to the same directory. Download from one of them at a time.", t.SafeName())
 		}
 		taken[sub] = true
 	}
@@ -49,7 +49,7 @@ func missingDirs(dir string) (missing []string) {
 }
 
 // RemoveEmpty removes Dir and the directories above it that did not exist before
-// NewDownload, up to the first that is not empty. A nil *Download has none.
+// NewDownload, up to the first that is not empty. It has no effect on a nil *Download.
 func (d *Download) RemoveEmpty() {
 	if d == nil {
 		return

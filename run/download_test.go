@@ -11,7 +11,7 @@ import (
 )
 
 // TestNewDownload checks that RemoveEmpty removes only empty directories that were
-// missing, and that a file is no destination.
+// missing before, and that a file is refused as the destination.
 func TestNewDownload(t *testing.T) {
 	dir := t.TempDir()
 	list := targets(t, `{"targets": ["a"]}`, "a")

@@ -12,8 +12,8 @@ import (
 
 const kindCommand = "puppetlabs.tasks/command-error"
 
-// kinds are the kinds that Puppet Bolt prints for what a transport reports;
-// the last three are ours.
+// kinds are the kinds that Puppet Bolt prints for the errors of a transport.
+// The kinds of the last three classes do not exist in Puppet Bolt.
 var kinds = map[transport.Class]struct{ kind, code string }{
 	transport.ClassResolve:        {"puppetlabs.tasks/connect-error", "CONNECT_ERROR"},
 	transport.ClassConnect:        {"puppetlabs.tasks/connect-error", "CONNECT_ERROR"},
@@ -31,7 +31,7 @@ var kinds = map[transport.Class]struct{ kind, code string }{
 	transport.ClassCancelled:      {"puppetlabs.tasks/cancelled-error", "CANCELLED"},
 }
 
-// newError words err, which kept an action from happening on a target.
+// newError converts err, which prevented an action on a target.
 func newError(err error) *event.Error {
 	if e, ok := errors.AsType[*transport.Error](err); ok {
 		k := kinds[e.Class]
@@ -39,13 +39,13 @@ func newError(err error) *event.Error {
 		if e.Code != "" {
 			out.Code = e.Code
 		}
-		// Programs compare these messages with Bolt's, so what to do about them
-		// stands apart.
+		// Programs compare these messages with Bolt's, so the hint is a
+		// separate field.
 		if e.Msg != "" && (e.Class == transport.ClassAuth || e.Class == transport.ClassRunAs) {
 			out.Msg, out.Hint = e.Msg, e.Hint
 		}
-		// A connection that was not there in time is a connect-error to Bolt's
-		// users, whatever the clock that ran out.
+		// For Bolt's users, a connection that timed out is a connect-error,
+		// whichever timeout expired.
 		if e.Class == transport.ClassTimeout && e.Code == "CONNECT_ERROR" {
 			out.Kind = kinds[transport.ClassConnect].kind
 		}
@@ -61,7 +61,7 @@ func newError(err error) *event.Error {
 	return &event.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: err.Error(), Details: &ordered.Map{}, Class: transport.ClassProtocol}
 }
 
-// commandError is the failure of a command or script that ran and ended badly.
+// commandError returns the failure of a command or script that ran and failed.
 func commandError(s transport.Status) *event.Error {
 	details := &ordered.Map{}
 	msg := fmt.Sprintf("The command failed with exit code %d", s.Code)

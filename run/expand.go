@@ -146,7 +146,7 @@ func (site *Site) noSource(source string, err error) error {
 		Msg: fmt.Sprintf("Could not download '%s' from %s: %v", source, site.Target.SafeName(), err)}
 }
 
-// limited keeps the beginning of a stream.
+// limited stores the beginning of a stream.
 type limited struct {
 	data []byte
 	most int

@@ -26,7 +26,7 @@ func TestExpandScript(t *testing.T) {
 		}
 		for _, k := range []struct {
 			source string
-			want   []string // "path" in front if it is not a pattern
+			want   []string // begins with "path" if it is not a pattern
 		}{
 			{"*.log", []string{"a.log", "b.log", "d e.log"}},
 			{".*.log", []string{".c.log"}},

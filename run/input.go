@@ -35,8 +35,9 @@ type Input struct {
 // maxAhead bounds the copy of a source that is faster than all targets.
 const maxAhead = 16 << 20
 
-// NewInput returns an Input that reads src, a file from its current position. dir is for the copy, "" for the system's
-// directory of temporary files. The copy begins with the first Read of a target.
+// NewInput returns an Input that reads src. It reads a file from its current position. dir is the
+// directory for the copy, "" for the system's directory for temporary files. The copy begins with
+// the first Read of a target.
 func NewInput(src io.Reader, dir string) (*Input, error) {
 	in := &Input{}
 	in.more.L = &in.mu
@@ -63,8 +64,8 @@ func NewInput(src io.Reader, dir string) (*Input, error) {
 	return in, nil
 }
 
-// Close ends all reading. If src is copied, the caller ends its Read first, because
-// Close waits for that. src itself stays open.
+// Close ends all reading. If src is copied, the caller must end a Read of src first, because Close
+// waits for it. src itself stays open.
 func (in *Input) Close() error {
 	in.mu.Lock()
 	in.closed = true
@@ -80,7 +81,7 @@ func (in *Input) Close() error {
 // Reader returns the stream for one target. Close ends a Read that waits.
 func (in *Input) Reader() io.ReadCloser { return &inputReader{in: in} }
 
-// feed gives a command its stream. The caller calls end after the command. in may be nil.
+// feed gives a command its stream. The caller must call end after the command. in may be nil.
 func (in *Input) feed(cmd *transport.Cmd) (end func()) {
 	if in == nil {
 		return func() {}
@@ -111,8 +112,8 @@ func (in *Input) fill() {
 	}
 }
 
-// wanted waits until a target has come near the end of the copy. It reports false if
-// nobody reads any more.
+// wanted waits until a target has come near the end of the copy. It reports false if the Input is
+// closed.
 func (in *Input) wanted() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -125,7 +126,7 @@ func (in *Input) wanted() bool {
 // An inputReader is the stream of one target.
 type inputReader struct {
 	in     *Input
-	offset int64 // used by Read alone
+	offset int64 // used only by Read
 	closed bool  // guarded by in.mu
 }
 
@@ -146,7 +147,7 @@ func (r *inputReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// await returns how many bytes are there for r. It waits until there are some.
+// await returns how many bytes are available for r. It waits until there are some.
 func (in *Input) await(r *inputReader) (int64, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -169,7 +170,7 @@ func (in *Input) await(r *inputReader) (int64, error) {
 	}
 }
 
-// read notes that a target has come so far.
+// read records how far a target has read.
 func (in *Input) read(offset int64) {
 	if in.src == nil {
 		return

@@ -55,7 +55,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A counter counts what is read of a source without an end.
+// A counter counts the bytes that are read from an endless source.
 type counter struct {
 	mu sync.Mutex
 	n  int
@@ -68,7 +68,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestInputAhead(t *testing.T) {
+func TestInputCopyIsBounded(t *testing.T) {
 	src := &counter{}
 	in := newInput(t, src)
 	r := in.Reader()

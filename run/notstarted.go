@@ -9,8 +9,9 @@ import (
 	"bolt/transport"
 )
 
-// NotStarted says what to do about a file that a shell on the target could not
-// run, by what it said; "" if that is not what happened.
+// NotStarted returns a hint about a file that a shell on the target could not
+// run. stderr is the shell's message. If the shell could run the file,
+// NotStarted returns "".
 func NotStarted(name string, data []byte, status transport.Status, stderr string) string {
 	if status.Code != 126 && status.Code != 127 {
 		return ""
@@ -19,7 +20,7 @@ func NotStarted(name string, data []byte, status transport.Status, stderr string
 	interpreter, scripted := strings.CutPrefix(strings.ToValidUTF8(string(line), "?"), "#!")
 	program, _, _ := strings.Cut(strings.TrimSpace(interpreter), " ")
 	_, said, ok := strings.Cut(stderr, "/"+name+": ")
-	if !ok && scripted && program != "" { // it was given to its interpreter
+	if !ok && scripted && program != "" { // the interpreter ran the file
 		_, said, ok = strings.Cut(stderr, program+": ")
 	}
 	if !ok {
@@ -28,18 +29,18 @@ func NotStarted(name string, data []byte, status transport.Status, stderr string
 	said, _, _ = strings.Cut(said, "\n")
 	switch {
 	case strings.Contains(said, "list too long"):
-		return "What it is given is too large for variables of the environment; standard input takes more."
-	case strings.HasSuffix(program, "/env") && strings.Contains(said, "No such file"): // it looks for the interpreter
+		return "The arguments or environment variables are too large. Pass the data on standard input."
+	case strings.HasSuffix(program, "/env") && strings.Contains(said, "No such file"): // env looks for the interpreter
 	case !strings.Contains(said, "bad interpreter") && !strings.HasPrefix(said, "not found") &&
 		!strings.HasPrefix(said, "No such file") && !strings.HasPrefix(said, "cannot execute"):
-		return "" // the script itself says so
+		return "" // the message is from the script itself
 	}
 	switch {
 	case !scripted:
 		return ""
 	case strings.HasSuffix(interpreter, "\r"):
-		return fmt.Sprintf("%s has the line ends of Windows, so that %q is asked for. Save it with those of Unix.", name, interpreter)
+		return fmt.Sprintf("%s has Windows line endings, so its interpreter would be %q. Save it with Unix line endings.", name, interpreter)
 	}
-	return fmt.Sprintf("The first line of %s asks for %s, which may not be there. Install it, or name another under interpreters, by the extension %s, in the target's configuration.",
+	return fmt.Sprintf("The first line of %s requires %s, which may not exist on the target. Install it, or set interpreters for the extension %s in the target's configuration.",
 		name, strings.TrimSpace(interpreter), path.Ext(name))
 }

@@ -57,9 +57,9 @@ func OpenOutputDir(dir string, targets []*inventory.Target) (*OutputDir, error) 
 func outputDirError(dir string, err error) error {
 	f := fault.File(dir, err, "The directory '%s' of --output-dir cannot be used: %v", dir, err)
 	if errors.Is(err, errOutputDirHeld) {
-		f.Hint = "Wait until that run has ended, or name another directory."
+		f.Hint = "Wait until that run has ended, or use another directory."
 	} else if obstacle, ok := errors.AsType[*obstacleError](err); ok {
-		f.Hint = fmt.Sprintf("Remove %s, or name another directory.", obstacle.Path)
+		f.Hint = fmt.Sprintf("Remove %s, or use another directory.", obstacle.Path)
 	}
 	return f
 }
@@ -106,8 +106,9 @@ func (d *OutputDir) take() (err error) {
 	return err
 }
 
-// obstacle returns what prevents that a directory is made: a file in the path, or a link
-// that leads to nothing. nil: something else.
+// obstacle returns the error for the path that prevents the creation of a directory: a
+// file, or a symbolic link to a path that does not exist. It returns nil if there is no
+// such path.
 func obstacle(dir string) error {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		link, err := os.Lstat(at)

@@ -135,8 +135,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// RunBatches is Run, one batch of targets after the other. The targets of batches
-// that were not begun end with a Result of class skipped.
+// RunBatches is like Run, but runs one batch of targets after the other. The targets
+// of batches that were not begun end with a Result of class skipped.
 func (r *Runner) RunBatches(ctx context.Context, rolling *Rolling, action Action, targets []*inventory.Target, sink event.Sink) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -1,9 +1,9 @@
-// Package run carries one action to many targets, a limited number at a time,
-// and streams what happens.
+// Package run performs one action on many targets, on a limited number at a time, and
+// emits events.
 //
-// A Runner owns its workers: Run returns when the last of them has, and calls
-// the sink from one goroutine at a time. A slow sink slows the work down.
-// What goes wrong on a target is a Result with Err set.
+// A Runner owns its workers: Run returns when the last of them has ended. It calls the
+// sink from one goroutine at a time. A slow sink slows down the work. A failure on a
+// target is a Result with Err set.
 package run
 
 import (
@@ -22,29 +22,29 @@ import (
 	"bolt/transport"
 )
 
-// DefaultConcurrency is how many targets are worked on at once.
+// DefaultConcurrency is how many targets are in progress at once.
 const DefaultConcurrency = 100
 
-// Options of a Runner.
+// Options configure a Runner.
 type Options struct {
 	Concurrency int            // targets at once; 0: DefaultConcurrency
-	Slots       Slots          // shared by several Runners, which then work on no more targets together; nil: each has its own
-	RunAs       string         // as whom, above the targets' own settings; "": as these say
-	Timeout     time.Duration  // of the action on one target, without the connection's own limit; 0: none
-	Spill       *capture.Spill // where results that are kept have output beyond memory; nil: each in a file of its own
+	Slots       Slots          // shared by several Runners to limit their targets together; nil: no shared limit
+	RunAs       string         // the user to run as, overrides the targets' own settings; "": no override
+	Timeout     time.Duration  // of the action on one target, without the connection's own timeout; 0: none
+	Spill       *capture.Spill // stores the output of results that does not fit in memory; nil: each result uses its own file
 	Stream      bool           // Output events as output arrives
-	Outputs     *OutputDir     // also takes what commands, scripts and tasks print; nil: nothing does
-	MaxOutput   int64          // bytes of output in a result; 0: capture.DefaultLimit. TargetOutput events have all of it
+	Outputs     *OutputDir     // also stores the output of commands, scripts and tasks; nil: it is not stored
+	MaxOutput   int64          // bytes of output in a result; 0: capture.DefaultLimit. TargetOutput events contain all output
 	Log         *slog.Logger   // nil discards
 }
 
-// Slots limit how many targets several Runners work on at once.
+// Slots limit how many targets several Runners process at once.
 type Slots chan struct{}
 
-// NewSlots returns n free ones.
+// NewSlots returns n free slots.
 func NewSlots(n int) Slots { return make(Slots, n) }
 
-// take waits for a slot; release gives it back. The error is that of ctx.
+// take waits for a slot; release gives it back. The error is ctx's.
 func (s Slots) take(ctx context.Context) (release func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -74,37 +74,37 @@ func New(dialer transport.Dialer, o Options) *Runner {
 	return &Runner{dialer, o}
 }
 
-// An Action is one thing to do on each target. It is shared by all workers
-// and not changed by them.
+// An Action is an action to perform on each target. All workers share it and do not
+// change it.
 type Action interface {
-	// Name is Bolt's word for it: command, script, task, upload, download.
+	// Name is Bolt's name of the action: command, script, task, upload, download.
 	Name() string
-	// Object is what it is about: the command, the path.
+	// Object is the object of the action: the command or the path.
 	Object() string
-	// Do performs it. It fills in site.Result and returns an error for what
-	// kept it from happening; a command's own failure is none.
+	// Do performs the action and sets site.Result. It returns an error if the action
+	// could not be performed. The failure of a command is not an error of Do.
 	Do(ctx context.Context, site *Site) error
 }
 
-// A DeviceAction may be able to act on devices: targets without a shell, of the
-// transport remote, which are reached from another target.
+// A DeviceAction is an action that may support devices: targets of the transport
+// remote, which have no shell and are accessed from another target.
 type DeviceAction interface {
 	Action
 	OnDevices() bool
 }
 
-// A LocalAction may be done by this program, for whatever target: then nothing
-// is connected to, and Site.Conn is nil.
+// A LocalAction is an action that this program may perform itself, for any target. Then
+// it makes no connection, and Site.Conn is nil.
 type LocalAction interface {
 	Action
 	Here() bool
 }
 
-// Site is where an action happens: one target, reached.
+// Site is the place of an action: one target with its connection.
 type Site struct {
 	Target *inventory.Target
-	// Via is the target that was connected to: Target itself, or the one that
-	// a device is reached from.
+	// Via is the target of the connection: Target itself, or the target from which a
+	// device is accessed.
 	Via      *inventory.Target
 	Settings inventory.Settings // of Via
 	Conn     transport.Conn
@@ -119,12 +119,13 @@ type Site struct {
 // ErrStopped is the cause of a context that was cancelled by the user.
 var ErrStopped = errors.New("stopped by the user")
 
-// Run does action on every target, and hands the events of targets to sink. Targets are
-// begun in the order given. When ctx ends, what runs is ended, and each target
-// that was not begun ends with a Result of class skipped.
+// Run performs action on every target, and passes the events of targets to sink. It
+// begins targets in the given order. If ctx ends, running work is ended, and each
+// target that was not begun ends with a Result of class skipped.
 //
-// If the sink returns an error for a TargetBegin, the target is not begun. After another
-// error all work ends as after the end of ctx. Run returns the first error of the sink.
+// If the sink returns an error for a TargetBegin, the target is not begun. After
+// another error, all work ends as after the end of ctx. Run returns the first error of
+// the sink.
 func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Target, sink event.Sink) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -146,7 +147,7 @@ func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Ta
 	return told.err
 }
 
-// one works on one target from its begin to its end.
+// one performs the action on one target.
 func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, told *telling) {
 	res := &event.Result{Target: t, Action: action.Name()}
 	release, err := r.opts.Slots.take(ctx)
@@ -181,8 +182,8 @@ func (r *Runner) one(ctx context.Context, action Action, t *inventory.Target, to
 	}
 }
 
-// do connects and performs the action. A panic becomes the target's failure:
-// one target's bad luck must not end the work on all the others.
+// do connects and performs the action. A panic becomes a failure of this target only,
+// so that the work on other targets continues.
 func (r *Runner) do(ctx context.Context, action Action, site *Site) (err error) {
 	t := site.Target
 	defer func() {
@@ -208,8 +209,8 @@ func (r *Runner) do(ctx context.Context, action Action, site *Site) (err error) 
 	}
 	if settings.Dest.Protocol == inventory.Remote {
 		return &transport.Error{Class: transport.ClassUnsupported,
-			Msg:  fmt.Sprintf("A %s cannot be done on %s: it is a device (transport remote), for which there are only tasks.", action.Name(), t.SafeName()),
-			Hint: "Run a task that is for devices (\"remote\": true in its metadata), or do it on the target that the device is reached from."}
+			Msg:  fmt.Sprintf("A %s cannot be done on %s: it is a device (transport remote), and devices only support tasks.", action.Name(), t.SafeName()),
+			Hint: "Run a task for devices (\"remote\": true in its metadata), or use the target from which the device is accessed."}
 	}
 	if r.opts.RunAs != "" {
 		settings.RunAs.User = r.opts.RunAs
@@ -233,7 +234,7 @@ func (site *Site) Reconnect(ctx context.Context) (transport.Conn, error) {
 	return site.runner.dialer.Dial(ctx, site.Settings.Dest)
 }
 
-// perform does an action on a target that was reached.
+// perform performs an action on a connected target.
 func (r *Runner) perform(ctx context.Context, action Action, site *Site) (err error) {
 	if site.kept, err = r.opts.Outputs.begin(site.Target); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (r *Runner) perform(ctx context.Context, action Action, site *Site) (err er
 	return r.limited(ctx, func(ctx context.Context) error { return action.Do(ctx, site) })
 }
 
-// limited does something within the action's own limit.
+// limited calls do with the timeout of the action.
 func (r *Runner) limited(ctx context.Context, do func(context.Context) error) error {
 	if r.opts.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -264,5 +265,5 @@ func (r *Runner) limited(ctx context.Context, do func(context.Context) error) er
 	return &transport.Error{Class: transport.ClassCancelled, Err: err, Msg: "Stopped before it had finished"}
 }
 
-// errLimit is the cause of a context that ended at the action's own limit.
+// errLimit is the cause of a context that ended at the action's own timeout.
 var errLimit = fmt.Errorf("limit of the action: %w", context.DeadlineExceeded)

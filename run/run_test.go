@@ -18,7 +18,7 @@ import (
 	"bolt/transport/all"
 )
 
-// fleet is a Dialer of connections that do nothing. It counts them.
+// fleet is a Dialer whose connections do nothing. It counts them.
 type fleet struct{ open, dialed atomic.Int64 }
 
 func (f *fleet) Dial(_ context.Context, to transport.Dest) (transport.Conn, error) {
@@ -49,7 +49,7 @@ func (c *conn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status, e
 
 func (c *conn) Close() error { c.fleet.open.Add(-1); return nil }
 
-// act is an action made of a function.
+// act is an action made from a function.
 type act struct {
 	do      func(context.Context, *run.Site) error
 	here    bool
@@ -79,7 +79,7 @@ func targets(t *testing.T, text string, names ...string) []*inventory.Target {
 	return list
 }
 
-// collect runs an action and returns what became of each target.
+// collect runs an action and returns the outcome of each target.
 func collect(t *testing.T, ctx context.Context, f *fleet, o run.Options, a run.Action, list []*inventory.Target) map[string]string {
 	t.Helper()
 	got := make(map[string]string)
@@ -129,9 +129,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunStops begins nothing more when it is stopped; what was not begun is
-// skipped, and every target has a result.
-func TestRunStops(t *testing.T) {
+// TestRunStopsAtContextEnd checks that nothing begins after the end of ctx, that the remaining
+// targets are skipped, and that every target has a result.
+func TestRunStopsAtContextEnd(t *testing.T) {
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("t%02d", i))
@@ -155,7 +155,7 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
-// TestRunConcurrency works on so many targets at once, and on no more.
+// TestRunConcurrency checks that exactly the given number of targets is in progress at once.
 func TestRunConcurrency(t *testing.T) {
 	var names []string
 	for i := range 30 {
@@ -175,7 +175,7 @@ func TestRunConcurrency(t *testing.T) {
 				close(full)
 			}
 		}
-		<-full // nobody goes on before all places have been taken once
+		<-full // no target continues before all slots have been in use at once
 		return nil
 	}}, targets(t, `{}`, names...))
 	if most.Load() != 7 {
@@ -183,7 +183,7 @@ func TestRunConcurrency(t *testing.T) {
 	}
 }
 
-func TestRunHere(t *testing.T) {
+func TestRunWithoutConnection(t *testing.T) {
 	f := &fleet{}
 	local := &act{here: true, do: func(ctx context.Context, s *run.Site) error {
 		if s.Conn != nil || s.Via != s.Target {
@@ -261,9 +261,9 @@ func TestSinkRefuses(t *testing.T) {
 	}
 }
 
-// TestTruncated: a result says that its output was cut, and what is streamed is
-// all of it.
-func TestTruncated(t *testing.T) {
+// TestTruncatedOutputIsReported checks that a result reports truncated output, and that the
+// streamed output is complete.
+func TestTruncatedOutputIsReported(t *testing.T) {
 	for line, cut := range map[string]bool{"12345": false, "123456": true} {
 		for _, stream := range []bool{false, true} {
 			r := run.New(&fleet{}, run.Options{MaxOutput: 5, Stream: stream})
@@ -300,8 +300,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestSinkEndsWork: an error of the sink ends what is in work, and is returned. The sink
-// gets the other ends, too.
+// TestSinkEndsWork checks that an error of the sink ends the running work and is returned, and
+// that the sink still gets the other ends.
 func TestSinkEndsWork(t *testing.T) {
 	list := targets(t, `{"targets": ["a", "b", "c"]}`, "a", "b", "c")
 	a := &act{do: func(ctx context.Context, site *run.Site) error {

@@ -10,14 +10,15 @@ import (
 	"bolt/inventory"
 )
 
-// telling hands the events of one Run to its sink, one at a time. It remembers the first
-// error, and ends the work after an error that is not about a begin.
+// telling passes the events of one Run to its sink, one at a time. It stores the first
+// error. If the sink returns an error for an event that is not a begin, telling ends the
+// work.
 type telling struct {
 	stop context.CancelCauseFunc
 
-	mu   sync.Mutex // around calls of sink
+	mu   sync.Mutex // held during calls of sink
 	sink event.Sink
-	err  error // the first
+	err  error // the first error
 }
 
 func (t *telling) begin(ctx context.Context, target *inventory.Target) error {

@@ -8,9 +8,9 @@ import (
 	"bolt/format/ordered"
 )
 
-// Asked checks parameters as a person has given them, and makes an action of a task.
-// Those whose names begin with _ are no parameters, but options of the run. Errors
-// are *fault.Error.
+// Asked checks the parameters that a user has given, and returns an action of a
+// task. Names that begin with _ are options of the run, not parameters. Errors are
+// *fault.Error.
 func (l *Library) Asked(ctx context.Context, t *Task, given *ordered.Map, opts RunOptions) (*Run, error) {
 	params := &ordered.Map{}
 	for name, v := range given.All() {
@@ -22,15 +22,15 @@ func (l *Library) Asked(ctx context.Context, t *Task, given *ordered.Map, opts R
 			opts.Noop = opts.Noop || on
 		case "_run_as":
 			opts.RunAs, ok = v.(string)
-		case "_catch_errors", "_description": // of plans: there is nothing to catch, and nobody to tell
+		case "_catch_errors", "_description": // options of plans: they have no effect here
 		default:
 			if strings.HasPrefix(name, "_") {
-				return nil, fault.New(palError, "There is no option '%s' for running a task: the options are _noop and _run_as, as --noop and --run-as.", name)
+				return nil, fault.New(palError, "Tasks have no run option '%s'. The options are _noop and _run_as, which correspond to --noop and --run-as.", name)
 			}
 			params.Set(name, v)
 		}
 		if !ok {
-			return nil, fault.New(palError, "The option '%s' of running a task cannot be %v: _noop is true or false, _run_as the name of a user.", name, v)
+			return nil, fault.New(palError, "The run option '%s' of a task cannot be %v: _noop must be true or false, and _run_as must be the name of a user.", name, v)
 		}
 	}
 	checked, err := t.Check(params)

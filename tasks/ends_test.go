@@ -42,7 +42,7 @@ func TestTally(t *testing.T) {
 		for i := range tt.values {
 			targets = append(targets, &inventory.Target{Name: fmt.Sprintf("t%d", i)})
 		}
-		for i, v := range slices.Backward(tt.values) { // results come in any order
+		for i, v := range slices.Backward(tt.values) { // results arrive in any order
 			sum.Add(targets[i], ordered.Of("s", v, "avg", v, "lo", v, "hi", v, "by", v))
 		}
 		for i, total := range sum.Totals(targets) {
@@ -57,13 +57,14 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestEnded keeps what a task had printed that did not end, but no secrets.
-func TestEnded(t *testing.T) {
+// TestOutputOfInterruptedTask checks that the output of a task that did not end is kept,
+// without secrets.
+func TestOutputOfInterruptedTask(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"proj/tasks/text.sh":   sh + `echo so far; sleep 60`,
 		"proj/tasks/secret.sh": sh + `echo '{"_sensitive": "hunter2"}'; sleep 60`,
 	})
-	for name, want := range map[string]string{"text": "so far\n", "secret": "may have secrets: the task did not end"} {
+	for name, want := range map[string]string{"text": "so far\n", "secret": "may contain secrets: the task did not end"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		task, err := w.lib.Find(ctx, "proj::"+name)
 		if err != nil {
@@ -81,7 +82,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// localhost is this machine as a target.
+// localhost returns this machine as a target.
 func localhost(t *testing.T) []*inventory.Target {
 	t.Helper()
 	inv, err := inventory.New(t.Context(), &ordered.Map{}, inventory.Options{Transports: all.Tables(all.List()), Transport: "local"})
@@ -111,9 +112,9 @@ func runOn(t *testing.T, ctx context.Context, action run.Action, o run.Options) 
 	return res
 }
 
-// TestNativeEnds words the end of what the program does itself as that of
-// commands.
-func TestNativeEnds(t *testing.T) {
+// TestNativeTaskEndings checks that the end of a task that the program itself performs has
+// the same messages as the end of commands.
+func TestNativeTaskEndings(t *testing.T) {
 	w := newWorld(t, nil)
 	task, err := w.lib.Find(t.Context(), "builtin")
 	if err != nil {

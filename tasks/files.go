@@ -14,22 +14,22 @@ import (
 	"bolt/transport"
 )
 
-// mounts are the directories of a module that tasks may have files of.
+// mounts are the directories of a module whose files tasks may use.
 var mounts = []string{"files", "lib", "scripts", "tasks"}
 
-// A File is a file that travels with a task.
+// A File is a file that is sent with a task.
 type File struct {
 	Name   string // "x.sh" for the task's own, "module/files/path" for others
 	Module modules.Module
-	Local  string // name in the module
+	Local  string // path in the module
 }
 
-// Path is where the file is, for people.
+// Path returns the path of the file, for people.
 func (f File) Path() string { return f.Module.Path(f.Local) }
 
-// Files lists all files that belong to the task: those that do it, then those
-// that go with them. What is missing is a warning: another implementation may
-// need it.
+// Files returns all files of the task: first the executables, then the
+// additional files. If a file is missing, it warns, because only another
+// implementation may need the file.
 func (l *Library) Files(t *Task) []File {
 	var list []File
 	names := slices.Clone(t.files)
@@ -47,8 +47,8 @@ func (l *Library) Files(t *Task) []File {
 	return append(list, extra...)
 }
 
-// extra finds the files that metadata names, each once, and says what is wrong
-// with the names of which it finds none.
+// extra returns the files in the metadata, each once, and the errors of names
+// that match no file.
 func (l *Library) extra(t *Task, names []string) (list []File, errs []error) {
 	seen := make(map[string]bool)
 	for _, name := range names {
@@ -66,7 +66,7 @@ func (l *Library) extra(t *Task, names []string) (list []File, errs []error) {
 	return list, errs
 }
 
-// named finds a file, or those of a directory, whose name ends in a slash.
+// named returns a file, or the files of a directory if name ends in a slash.
 func (l *Library) named(t *Task, name string) ([]File, error) {
 	bad := func(format string, args ...any) ([]File, error) {
 		return nil, fault.New(palError, "The files of task %s: %s", t.Name, fmt.Sprintf(format, args...))
@@ -84,7 +84,7 @@ func (l *Library) named(t *Task, name string) ([]File, error) {
 	case !fs.ValidPath(rel):
 		return bad("File pathnames cannot include relative paths: %s", name)
 	case below == "" && !strings.HasSuffix(rest, "/"):
-		return bad("%s is a directory of the module: name a file below it, or all of it with a slash at the end", name)
+		return bad("%s is a directory of the module. Specify a file below it, or the whole directory with a trailing slash", name)
 	}
 	info, err := m.Stat(rel)
 	switch {
@@ -100,16 +100,15 @@ func (l *Library) named(t *Task, name string) ([]File, error) {
 	return walk(m, rel, 0)
 }
 
-// maxBelow is how deep directories of files may be nested: one may be a link
-// to one around it.
+// maxBelow limits how deep directories may be nested: a directory may be a link
+// to a directory that contains it.
 const maxBelow = 40
 
-// walk lists the files below a directory of a module, sorted, but for those
-// whose names begin with a dot (Ruby's globs leave them out). Links are
-// followed.
+// walk returns the files below a directory of a module, sorted. It leaves out
+// names that begin with a dot, as Ruby's globs do. It follows links.
 func walk(m modules.Module, rel string, depth int) ([]File, error) {
 	if depth > maxBelow {
-		return nil, fault.New(palError, "The directory %s is nested deeper than %d: does a link lead back into it?", m.Path(rel), maxBelow)
+		return nil, fault.New(palError, "The directory %s is nested deeper than %d levels. Check whether it contains a symbolic link to itself.", m.Path(rel), maxBelow)
 	}
 	entries, err := m.ReadDir(rel)
 	if err != nil {
@@ -142,7 +141,7 @@ func walk(m modules.Module, rel string, depth int) ([]File, error) {
 	return list, nil
 }
 
-// staged reads a file for a target.
+// staged reads a file that is sent to a target.
 func (f File) staged(ctx context.Context) (transport.File, error) {
 	data, err := f.Module.ReadFile(ctx, f.Local, readfile.Payload)
 	if err != nil {

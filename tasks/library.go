@@ -1,11 +1,11 @@
-// Package tasks finds tasks in modules and carries them to targets.
+// Package tasks finds tasks in modules and runs them on targets.
 //
-// A task is an executable file in a module's directory tasks, with a file of
-// metadata beside it that says which parameters it takes, of which types, how
-// it wants them, and which file is for which targets. A [Library] finds tasks;
-// [Task.Check] gives parameters their defaults and holds them to their types;
-// a [Run] is an action of package run, which brings the files to a target, runs
-// them and reads the result. Types are those of the Puppet language.
+// A task is an executable file in a module's directory tasks. A file of metadata
+// beside it describes its parameters, their types, how the task gets them, and
+// which file is for which targets. A [Library] finds tasks. [Task.Check] sets the
+// defaults of parameters and checks their types. A [Run] is an action of package
+// run, which copies the files to a target, runs them and reads the result. Types
+// are types of the Puppet language.
 //
 // Source: the task specification (puppet-specifications, tasks), Puppet 8
 // (module/task.rb, pal/task_signature.rb) and Puppet Bolt (task.rb, task/run.rb,
@@ -32,14 +32,14 @@ import (
 	"bolt/puppet/value"
 )
 
-// Options of a Library.
+// Options configure a Library.
 type Options struct {
 	Modules *modules.Path
-	// Type reads the type of a parameter as it is written in metadata; names
-	// that are not of the language are types of modules.
+	// Type reads the type of a parameter in metadata. Names that are not in the
+	// language are types of modules.
 	Type func(ctx context.Context, text string) (value.Type, error)
-	// Warn takes a warning, its ID first; nil drops them. It may be called by
-	// several goroutines at once.
+	// Warn receives a warning and its ID; nil drops warnings. Several goroutines
+	// may call it at once.
 	Warn func(id, text string)
 	// LookPath finds a program of this machine by its name; nil is exec.LookPath.
 	LookPath func(name string) (string, error)
@@ -65,15 +65,15 @@ func NewLibrary(o Options) *Library {
 	return &Library{o: o, puppetRuby: puppetRuby, boltRuby: boltRuby}
 }
 
-// A Summary is what lists say of a task.
+// A Summary is an entry in a list of tasks.
 type Summary struct {
 	Name        string
 	Description string // "" if the metadata has none
-	Private     bool   // not to be listed
+	Private     bool   // not shown in lists
 	Module      modules.Module
 }
 
-// dir is where a module's tasks are.
+// dir is the directory of a module's tasks.
 const dir = "tasks"
 
 // initName is the file name of the task that has its module's name.
@@ -98,15 +98,15 @@ func PossibleName(name string) bool {
 	return true
 }
 
-// stem splits the name of a file in a directory of tasks. ok is false for
-// files that are no part of a task.
+// stem splits the name of a file in a directory of tasks. ok is false if the file
+// is not part of a task.
 func stem(file string) (name, ext string, ok bool) {
 	ext = path.Ext(file)
 	name = strings.TrimSuffix(file, ext)
 	return name, ext, ext != ".conf" && ext != ".md" && modules.ValidName(name)
 }
 
-// fullName is a task's name from its module's and its files'.
+// fullName returns a task's name from the names of its module and its files.
 func fullName(module, name string) string {
 	if name == initName {
 		return module
@@ -114,9 +114,9 @@ func fullName(module, name string) string {
 	return module + "::" + name
 }
 
-// Find returns a task with its metadata checked. Errors are *fault.Error, of
-// kind bolt/unknown-task, or bolt/pal-error for a task that cannot be used as
-// it is written.
+// Find returns a task with its metadata checked. Errors are *fault.Error, of kind
+// bolt/unknown-task, or of kind bolt/pal-error if the task's files or metadata
+// are invalid.
 func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 	name = strings.TrimPrefix(name, "::")
 	module, rest, qualified := strings.Cut(name, "::")
@@ -139,7 +139,7 @@ func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 	for _, f := range files {
 		switch base, ext, ok := stem(f.Name()); {
 		case ok && base == rest && ext == metadataExt && !regular(m, f):
-			return nil, fault.New(palError, "The metadata of task '%s' cannot be read from %s: it is no file, and no link to one.", name, m.Path(path.Join(dir, f.Name())))
+			return nil, fault.New(palError, "The metadata of task '%s' cannot be read from %s: it is neither a file nor a link to a file.", name, m.Path(path.Join(dir, f.Name())))
 		case !ok || base != rest || !regular(m, f):
 		case ext == metadataExt:
 			described = true
@@ -156,7 +156,7 @@ func (l *Library) Find(ctx context.Context, name string) (*Task, error) {
 	return t, t.locate(files)
 }
 
-// none reports whether an error says that there is no such directory.
+// none reports whether an error means that a directory does not exist.
 func none(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -176,12 +176,12 @@ func regular(m modules.Module, f fs.DirEntry) bool {
 // UnknownTask is the kind of error for a task that does not exist.
 const UnknownTask = "bolt/unknown-task"
 
-// unknown is the error for a task that does not exist.
+// unknown returns the error for a task that does not exist.
 func (l *Library) unknown(name string) error {
 	msg := fmt.Sprintf("Could not find a task named '%s'. For a list of available tasks, run 'bolt task show'.", name)
 	names := l.names()
 	near := spelling.Near(name, names)
-	for _, n := range names { // the module's name was left out
+	for _, n := range names { // the user may have left out the module's name
 		if near == "" && strings.HasSuffix(n, "::"+name) {
 			near = n
 		}
@@ -193,13 +193,13 @@ func (l *Library) unknown(name string) error {
 	module, _, _ := strings.Cut(name, "::")
 	for _, dir := range l.o.Modules.Dirs() {
 		if found, _ := filepath.Glob(filepath.Join(dir, "*-"+module)); found != nil && modules.ValidName(module) {
-			e.Hint = fmt.Sprintf("There is a directory %s, but a module's directory has the name of the module alone: call it %s.", found[0], module)
+			e.Hint = fmt.Sprintf("The directory %s exists, but the name of a module's directory must be the name of the module. Rename it to %s.", found[0], module)
 		}
 	}
 	return e
 }
 
-// names are those of all tasks: no metadata is read.
+// names returns the names of all tasks. It reads no metadata.
 func (l *Library) names() []string {
 	var names []string
 	for _, m := range l.o.Modules.All() {
@@ -211,11 +211,11 @@ func (l *Library) names() []string {
 	return names
 }
 
-// An entry is one task of a module's directory.
+// An entry is a task in a module's directory.
 type entry struct {
 	name        string // of the files
-	described   bool   // there is a file of metadata
-	executables int    // files of the task's own name
+	described   bool   // it has a file of metadata
+	executables int    // number of files with the task's name
 }
 
 // entries returns the tasks of a module, and the names of all files that can be
@@ -256,7 +256,7 @@ func (l *Library) List(ctx context.Context) ([]Summary, error) {
 	return l.list(ctx, l.o.Modules.All())
 }
 
-// Of returns the tasks of one module, as List does.
+// Of returns the tasks of one module in the same way as List.
 func (l *Library) Of(ctx context.Context, m modules.Module) ([]Summary, error) {
 	return l.list(ctx, []modules.Module{m})
 }
@@ -322,7 +322,8 @@ func sources(s Summary, e entry, raw *ordered.Map, executables []string) error {
 	return severalSources(s.Name, s.Module.Path(dir))
 }
 
-// mapOf is v as a map; nil, which is an empty map, for anything else.
+// mapOf returns v as a map. It returns nil, which is an empty map, for any other
+// type.
 func mapOf(v any) *ordered.Map {
 	m, _ := v.(*ordered.Map)
 	return m

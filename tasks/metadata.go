@@ -16,55 +16,59 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Task is one task with its metadata. It is not changed after Find.
+// A Task is a task with its metadata. It does not change after Find.
 type Task struct {
 	Name   string
 	Module modules.Module
-	// Metadata is the file's content, in its order; empty if there is none.
+	// Metadata is the content of the file in its order; empty if there is no
+	// file.
 	Metadata *ordered.Map
 
 	Description  string
 	SupportsNoop bool
 	Private      bool
-	Remote       bool // for targets that are reached from another one
+	Remote       bool // for devices, which are accessed from another target
 	InputMethod  string
-	// Parameters in the order of the metadata. Typed is false if the metadata
-	// has none, not even an empty list: then all are accepted.
+	// Parameters are in the order of the metadata. Typed is false if the
+	// metadata has no list of parameters, not even an empty one. Then the task
+	// accepts all parameters.
 	Parameters []Parameter
 	Typed      bool
-	// Implementations in the order of the metadata; one if that lists none.
+	// Implementations are in the order of the metadata. If it lists none, there
+	// is one.
 	Implementations []Implementation
-	// Outputs are what the task promises to print; nil: it promises nothing.
+	// Outputs are the outputs that the task promises; nil if it promises none.
 	Outputs []Output
-	// Native names the part of the program that does the task, on this machine
-	// and for no target; "": a file does it.
+	// Native is the name of the part of this program that performs the task, on
+	// this machine and not on a target. If it is "", a file performs the task.
 	Native string
-	// Helper names the part of the program that does the task on a target, where it can; "": the file does it everywhere.
+	// Helper is the name of the part of this program that performs the task on
+	// targets that support it. If it is "", the file always performs the task.
 	Helper string
 	// HereOnly is set if bolt itself performs the task and the task acts on this
 	// machine. It is then refused for other targets and other users.
 	HereOnly bool
 
-	executables []string // files of the task's own name
-	odd         []string // keys of parts of the metadata that mean nothing
+	executables []string // files with the task's name
+	odd         []string // unknown keys in parts of the metadata
 	files       []string // extra files for all implementations, as written
 }
 
-// With returns the task with more files, named as metadata names them.
+// With returns the task with additional files, named as in metadata.
 func (t *Task) With(files ...string) *Task {
 	more := *t
 	more.files = slices.Concat(t.files, files)
 	return &more
 }
 
-// A Parameter is one that a task declares.
+// A Parameter is a parameter that a task declares.
 type Parameter struct {
 	Name           string
-	TypeText       string // as written; "" if the type is left out
+	TypeText       string // as in the metadata; "" if the type is left out
 	Type           value.Type
 	Description    string
 	HasDescription bool
-	Default        any // of the types of package ordered
+	Default        any // in the types of package ordered
 	HasDefault     bool
 	Sensitive      bool
 }
@@ -72,7 +76,7 @@ type Parameter struct {
 // Optional reports whether a task can be run without the parameter.
 func (p *Parameter) Optional() bool { return p.HasDefault || value.Instance(p.Type, value.Undef{}) }
 
-// An Implementation is a file that does the task, for targets that have
+// An Implementation is an executable file of the task for targets that have
 // certain features.
 type Implementation struct {
 	File         string   // name of the file in the directory tasks
@@ -80,12 +84,13 @@ type Implementation struct {
 	InputMethod  string
 	Remote       bool
 
-	inherits bool     // Remote is the task's
-	files    []string // extra files, as written
+	inherits bool     // Remote has the task's value
+	files    []string // extra files, as in the metadata
 	local    string   // the file's name in the module, "tasks/x.sh"
 }
 
-// The ways in which a task wants its parameters; any other is none of them.
+// These are the input methods of tasks. A task with any other method gets no
+// parameters.
 const (
 	InputBoth        = "both"
 	InputEnvironment = "environment"
@@ -93,15 +98,16 @@ const (
 	InputPowerShell  = "powershell"
 )
 
-// metadataKeys are those that mean something; extensions is for others, and
-// for us.
+// metadataKeys are the known keys. The key extensions is for other programs, and
+// for bolt's own extensions.
 var metadataKeys = []string{"description", "extensions", "files", "implementations", "input_method", "outputs",
 	"parameters", "private", "puppet_task_version", "remote", "supports_noop"}
 
-// palError is the kind of what is wrong with a task as it is written.
+// palError is the kind of the error if a task's files or metadata are invalid.
 const palError = "bolt/pal-error"
 
-// readMetadata reads and parses a file of metadata. An empty file is as {}.
+// readMetadata reads and parses a file of metadata. An empty file is equivalent
+// to {}.
 func readMetadata(ctx context.Context, m modules.Module, name string) (*ordered.Map, error) {
 	rel := path.Join(dir, name+metadataExt)
 	data, err := m.ReadFile(ctx, rel, readfile.Config)
@@ -124,7 +130,7 @@ func readMetadata(ctx context.Context, m modules.Module, name string) (*ordered.
 	return raw, nil
 }
 
-// read fills in what the metadata says.
+// read sets the fields of the task from its metadata.
 func (t *Task) read(ctx context.Context, l *Library, name string, has bool) error {
 	t.Metadata = &ordered.Map{}
 	if has {
@@ -172,20 +178,20 @@ func (t *Task) read(ctx context.Context, l *Library, name string, has bool) erro
 	return nil
 }
 
-// placed adds the place to an error about a type, whose text is as Puppet's.
+// placed adds the position to an error about a type, whose message is Puppet's.
 func (t *Task) placed(name, where string, err error) error {
 	e := fault.Error{Kind: palError, Msg: err.Error(), Err: err}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		e = *f
 	}
-	e.Hint = fmt.Sprintf("This is about %s in %s", where, t.Module.Path(path.Join(dir, name+metadataExt)))
+	e.Hint = fmt.Sprintf("The error is in %s in %s", where, t.Module.Path(path.Join(dir, name+metadataExt)))
 	if e.Err != nil && e.Err.Error() != e.Msg {
 		e.Hint += ": " + e.Err.Error()
 	}
 	return &e
 }
 
-// warn tells of what means nothing.
+// warn warns about unknown keys and input methods.
 func (t *Task) warn(l *Library) {
 	var unknown []string
 	for k := range t.Metadata.All() {
@@ -195,8 +201,8 @@ func (t *Task) warn(l *Library) {
 	}
 	unknown = append(unknown, t.odd...)
 	if unknown != nil {
-		l.o.Warn("unknown_task_metadata_keys", fmt.Sprintf("The metadata of task '%s' has keys that mean nothing: %s. "+
-			"Is one of them a slip?", t.Name, strings.Join(unknown, ", ")))
+		l.o.Warn("unknown_task_metadata_keys", fmt.Sprintf("The metadata of task '%s' has unknown keys: %s. "+
+			"Check their spelling.", t.Name, strings.Join(unknown, ", ")))
 	}
 	methods := []string{t.InputMethod}
 	for _, impl := range t.Implementations {
@@ -204,30 +210,31 @@ func (t *Task) warn(l *Library) {
 	}
 	for _, m := range methods {
 		if m != "" && m != InputBoth && m != InputEnvironment && m != InputStdin && m != InputPowerShell {
-			l.o.Warn("unknown_input_method", fmt.Sprintf("The metadata of task '%s' names the input method '%s', which does not exist: "+
+			l.o.Warn("unknown_input_method", fmt.Sprintf("The metadata of task '%s' contains the unknown input method '%s': "+
 				"the task gets no parameters. The methods are both, environment, stdin and powershell.", t.Name, m))
 		}
 	}
 }
 
-// extension reads one of our own extensions: {"bolt": {"native": "name"}}.
+// extension reads one of bolt's own extensions: {"bolt": {"native": "name"}}.
 func extension(extensions *ordered.Map, key string) string {
 	own, _ := extensions.Value("bolt").(*ordered.Map)
 	name, _ := own.Value(key).(string)
 	return name
 }
 
-// hereOnly reads {"bolt": {"here_only": true}}, which belongs to native.
+// hereOnly reads {"bolt": {"here_only": true}}, which is used together with
+// native.
 func hereOnly(extensions *ordered.Map) bool {
 	own, _ := extensions.Value("bolt").(*ordered.Map)
 	return own.Value("here_only") == true
 }
 
-// A reader reads metadata and collects what has another type than it must.
+// A reader reads metadata and collects values of a wrong type.
 type reader struct {
 	*ordered.Map
 	problems []string
-	odd      []string // keys of parts that mean nothing
+	odd      []string // unknown keys in parts
 }
 
 func (r *reader) wrong(key, want string) {
@@ -283,8 +290,8 @@ func (r *reader) texts(key string) []string {
 	return texts
 }
 
-// within reads a part that may have certain keys. Its problems are told with its
-// name.
+// within reads a part that may have certain keys. It adds the name of the part
+// to its problems.
 func (r *reader) within(key string, v any, keys []string, read func(*reader)) {
 	m, ok := v.(*ordered.Map)
 	if !ok {
@@ -336,13 +343,13 @@ func (r *reader) implementation(v any) (impl Implementation) {
 	return impl
 }
 
-// locate finds the files that do the task.
+// locate finds the executable files of the task.
 func (t *Task) locate(files []fs.DirEntry) error {
 	where := t.Module.Path(dir)
 	if t.Native != "" && t.Module.BuiltIn() {
 		return nil
 	}
-	t.Native = "" // only for our own
+	t.Native = "" // only for built-in modules
 	if t.Implementations == nil {
 		switch len(t.executables) {
 		case 0:

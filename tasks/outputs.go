@@ -11,9 +11,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// An Output is a value that a task promises in its result.
+// An Output is a value that the metadata of a task promises for its result.
 //
-// Differs from Puppet: its tasks make no promises.
+// Differs from Puppet, where tasks promise no values.
 type Output struct {
 	Name        string
 	TypeText    string
@@ -22,10 +22,10 @@ type Output struct {
 	Aggregate   Aggregate
 }
 
-// Aggregate says what the values of all targets come to.
+// Aggregate is the way in which the values of all targets are combined.
 type Aggregate string
 
-// The aggregates.
+// These are the aggregates.
 const (
 	Summarize Aggregate = "summary"  // each value with its targets
 	Average   Aggregate = "average"  // of numbers
@@ -34,7 +34,7 @@ const (
 	CountBy   Aggregate = "count-by" // how many targets have each value
 )
 
-// outputs reads what the metadata promises.
+// outputs reads the promised outputs from the metadata.
 func (r *reader) outputs(ctx context.Context, l *Library) ([]Output, error) {
 	m := r.child("outputs")
 	if m == nil {
@@ -66,10 +66,12 @@ func (r *reader) outputs(ctx context.Context, l *Library) ([]Output, error) {
 	return list, nil
 }
 
-// kindOutput is the kind of a result that is not as it was promised.
+// kindOutput is the kind of the error if a result does not match the promised
+// outputs.
 const kindOutput = "bolt/invalid-task-output"
 
-// broken is the failure of a task that succeeded without what it promises.
+// broken returns the failure of a task that succeeded but whose result does not
+// match the promised outputs.
 func (t *Task) broken(object *ordered.Map) *event.Error {
 	var problems []string
 	for i := range t.Outputs {
@@ -91,5 +93,5 @@ func (t *Task) broken(object *ordered.Map) *event.Error {
 		return nil
 	}
 	return &event.Error{Kind: kindOutput, Code: codeTask, Class: event.ClassFailed, Command: true, Details: &ordered.Map{},
-		Msg: fmt.Sprintf("The result of task %s is not what its metadata promises: %s", t.Name, strings.Join(problems, "; "))}
+		Msg: fmt.Sprintf("The result of task %s does not match the outputs in its metadata: %s", t.Name, strings.Join(problems, "; "))}
 }

@@ -16,9 +16,10 @@ import (
 	"bolt/tasks/parameter"
 )
 
-// Read makes a value of a parameter's text as the command line has it: what
-// the text is as JSON, if the declared type takes that, or else the text. A
-// parameter without a declared type takes all.
+// Read returns the value of a parameter from its string on the command line. It
+// parses the string as JSON. If that fails or the declared type does not accept
+// the value, the string itself is the value. A parameter without a declared
+// type accepts all values.
 func (t *Task) Read(name, text string) any {
 	p := t.Parameter(name)
 	if p == nil || p.TypeText == "" {
@@ -27,7 +28,7 @@ func (t *Task) Read(name, text string) any {
 	return parameter.Read(p.Type, text)
 }
 
-// ReadPairs is Read for words NAME=VALUE.
+// ReadPairs calls Read for words of the form NAME=VALUE.
 func (t *Task) ReadPairs(words []string) *ordered.Map {
 	params := &ordered.Map{}
 	for _, word := range words {
@@ -37,7 +38,7 @@ func (t *Task) ReadPairs(words []string) *ordered.Map {
 	return params
 }
 
-// Parameter returns what the task declares of a parameter, nil if it does not.
+// Parameter returns the declared parameter of that name, nil if there is none.
 func (t *Task) Parameter(name string) *Parameter {
 	for i := range t.Parameters {
 		if t.Parameters[i].Name == name {
@@ -47,10 +48,10 @@ func (t *Task) Parameter(name string) *Parameter {
 	return nil
 }
 
-// Check gives what was given (in the types of package ordered) the defaults of
-// parameters that are missing or null, and holds everything to its type. The
-// error, a *fault.Error, tells all that is wrong at once; it never shows the
-// value of a parameter that is sensitive.
+// Check returns the given parameters (in the types of package ordered) with the
+// defaults of parameters that are missing or null, and checks their types. The
+// error is a *fault.Error that contains all problems. It never contains the
+// value of a sensitive parameter.
 func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 	params := given.Clone()
 	var problems []string
@@ -59,7 +60,7 @@ func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 		if v, set := params.Get(p.Name); p.HasDefault && (!set || v == nil) {
 			params.Set(p.Name, p.Default)
 			if msg := p.mismatch(p.Default); msg != "" {
-				return nil, fault.New(palError, "Task %s:\n %s\nThat is the default in its metadata, which is in %s.", t.Name, msg, t.Module.Path(dir))
+				return nil, fault.New(palError, "Task %s:\n %s\nThis value is the default in the task's metadata in %s.", t.Name, msg, t.Module.Path(dir))
 			}
 		}
 	}
@@ -68,7 +69,7 @@ func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 		case t.Typed && t.Parameter(name) == nil:
 			problems = append(problems, fmt.Sprintf("has no parameter named '%s'", name))
 		case !t.Typed && !modules.ValidName(name):
-			problems = append(problems, fmt.Sprintf("cannot have a parameter named '%s': names begin with a lowercase letter and have such letters, digits and underscores", name))
+			problems = append(problems, fmt.Sprintf("cannot have a parameter named '%s': a name must begin with a lowercase letter and can only have lowercase letters, digits and underscores", name))
 		}
 	}
 	for i := range t.Parameters {
@@ -92,7 +93,7 @@ func (t *Task) Check(given *ordered.Map) (*ordered.Map, error) {
 	return params, nil
 }
 
-// advice helps with parameters that do not fit.
+// advice returns advice about parameters that do not fit.
 func (t *Task) advice(params *ordered.Map) string {
 	names := make([]string, len(t.Parameters))
 	for i := range t.Parameters {
@@ -108,17 +109,18 @@ func (t *Task) advice(params *ordered.Map) string {
 		_, isText := v.(string)
 		switch {
 		case p == nil && near != "":
-			hint += fmt.Sprintf(" Is %s meant to be %s?", name, near)
+			hint += fmt.Sprintf(" Did you mean %[2]s instead of %[1]s?", name, near)
 		case p != nil && isText && !parameter.Accepts(p.Type, v):
 			if example := jsonExample(p.Type); example != "" {
-				hint += fmt.Sprintf(" %s is written as JSON, for example %s='%s'.", name, name, example)
+				hint += fmt.Sprintf(" Write %s as JSON, for example %s='%s'.", name, name, example)
 			}
 		}
 	}
 	return hint
 }
 
-// jsonExample is a value of a type that no plain text can be; "" for others.
+// jsonExample returns an example for types whose values must be written as
+// JSON; "" for other types.
 func jsonExample(t value.Type) string {
 	switch {
 	case value.Assignable(t, value.NewArrayType(&value.StringType{}, nil)):
@@ -131,7 +133,7 @@ func jsonExample(t value.Type) string {
 	return ""
 }
 
-// kindOf names what a value is, and nothing of it.
+// kindOf returns the type of a value for messages, without the value.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -153,27 +155,27 @@ func kindOf(v any) string {
 	return "a Hash"
 }
 
-// mismatch says why a value does not fit, "" if it does.
+// mismatch returns the reason why a value does not fit, "" if it fits.
 func (p *Parameter) mismatch(v any) string {
 	subject := fmt.Sprintf("parameter '%s'", p.Name)
 	if parameter.Accepts(p.Type, v) {
 		return ""
 	}
 	if p.Sensitive {
-		return fmt.Sprintf("%s expects a value of type %s, got %s, which is not shown as it is sensitive", subject, value.Describe(p.Type), kindOf(v))
+		return fmt.Sprintf("%s expects a value of type %s, got %s, which is not shown because it is sensitive", subject, value.Describe(p.Type), kindOf(v))
 	}
 	typed, err := valuedata.Of(v)
 	if err != nil {
 		if e, ok := errors.AsType[*valuedata.Error](err); ok {
-			return subject + " is no value that a task can have: " + e.Error()
+			return subject + " cannot be the value of a task's parameter: " + e.Error()
 		}
-		return subject + " is no value that a task can have"
+		return subject + " cannot be the value of a task's parameter"
 	}
 	return value.Mismatch(subject, p.Type, typed)
 }
 
-// Usage is how the parameter is written on a command line, in brackets if it
-// may be left out.
+// Usage returns the parameter as it is written on a command line, in brackets
+// if it is optional.
 func (p *Parameter) Usage() string {
 	if p.HasDefault || strings.HasPrefix(p.TypeText, "Optional") {
 		return "[" + p.Name + "=<value>]"
@@ -181,7 +183,7 @@ func (p *Parameter) Usage() string {
 	return p.Name + "=<value>"
 }
 
-// Shown is the type as people see it.
+// Shown returns the type in its form for people.
 func (p *Parameter) Shown() string {
 	if p.TypeText == "" {
 		return "Any"
@@ -189,7 +191,7 @@ func (p *Parameter) Shown() string {
 	return p.TypeText
 }
 
-// ShownDefault is the default as Ruby shows it; "" if there is none.
+// ShownDefault returns the default as Ruby prints it; "" if there is none.
 func (p *Parameter) ShownDefault() string {
 	if !p.HasDefault {
 		return ""
@@ -200,6 +202,7 @@ func (p *Parameter) ShownDefault() string {
 	return valuedata.Shown(p.Default)
 }
 
-// Choices are the values of a type that has only some: an Enum, Boolean, or one
-// of these that is optional. nil: any other.
+// Choices returns the values of the parameter's type if their number is
+// limited: for an Enum, Boolean, or an Optional of these. For other types it
+// returns nil.
 func (p *Parameter) Choices() []string { return parameter.Choices(p.Type) }

@@ -13,7 +13,7 @@ import (
 	"bolt/transport"
 )
 
-// Keys of a result that mean something.
+// These keys of a result have a special meaning.
 const (
 	outputKey    = "_output"
 	errorKey     = "_error"
@@ -21,17 +21,19 @@ const (
 )
 
 const (
-	// maxResult is how much of what a task prints is read as its result.
+	// maxResult is the maximum size of a task's output that is read as its
+	// result.
 	maxResult = 16 << 20
-	// maxPartial is how much is shown of what a task printed that is no result.
+	// maxPartial is the maximum size of output that is shown if it is not a
+	// result.
 	maxPartial = 1 << 20
-	// maxStderr is how much of standard error is in a message.
+	// maxStderr is the maximum size of standard error in a message.
 	maxStderr = 64 << 10
-	// largeResult is from which size on few results are read at once.
+	// largeResult is the size from which only few results are read at once.
 	largeResult = 1 << 20
 )
 
-// Kinds of errors, as Puppet Bolt has them.
+// These are Puppet Bolt's kinds of errors.
 const (
 	kindTask    = "puppetlabs.tasks/task-error"
 	kindUnnamed = "bolt/error"
@@ -39,11 +41,11 @@ const (
 	codeTask    = "TASK_ERROR"
 )
 
-// A buffer keeps the beginning of a stream.
+// A buffer stores the beginning of a stream.
 type buffer struct {
 	most int
 	data []byte
-	more bool // than was kept
+	more bool // the stream was longer than data
 }
 
 func (b *buffer) Write(p []byte) (int, error) {
@@ -53,40 +55,41 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// isObject reports whether it begins as a result does, which may have secrets.
+// isObject reports whether the output begins like a result, which may contain
+// secrets.
 func (b *buffer) isObject() bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b.data, blanks), []byte("{"))
 }
 
-// blanks may stand before a result: white space, and the mark with which some
-// programs begin a text in UTF-8.
+// blanks may precede a result: white space, and the byte order mark that some
+// programs write before UTF-8 text.
 const blanks = " \t\r\n\ufeff"
 
-// shown is what can be shown of a stdout that is no result, and why it is
-// none.
+// shown returns the part of a stdout that can be shown if it is not a result. why
+// is the reason why it is not a result.
 func (b *buffer) shown(why string) string {
 	if b.isObject() || bytes.Contains(b.data, []byte(sensitiveKey)) {
-		return fmt.Sprintf("[a result that cannot be read is not shown, as it may have secrets: %s; %d bytes were read]", why, len(b.data))
+		return fmt.Sprintf("[an unreadable result is not shown because it may contain secrets: %s; %d bytes were read]", why, len(b.data))
 	}
 	return strings.ToValidUTF8(string(b.data[:min(len(b.data), maxPartial)]), "\uFFFD")
 }
 
-// hidden is data that shows nothing of itself, and of which a plan can ask.
+// hidden returns data that is not shown but that a plan can read.
 func hidden(v any) any {
 	typed, err := valuedata.Of(v)
 	if err != nil {
-		return value.Redacted // no value of the language
+		return value.Redacted // not a value of the language
 	}
 	return value.NewSensitive(typed)
 }
 
-// result fills in what a task came to by what it printed (Bolt::Result#for_task).
+// result sets the result from the output of a task (Bolt::Result#for_task).
 func (t *Task) result(res *event.Result, stdout, stderr *buffer, status transport.Status) {
 	res.Status = status
 	switch {
 	case stdout.more:
 		res.Value = ordered.Of(outputKey, stdout.shown("it is too large"))
-		res.Err = taskError(fmt.Sprintf("The task printed more than the %d MiB that a result may have; the rest is lost. Let it write to a file, and download that.", maxResult>>20), status)
+		res.Err = taskError(fmt.Sprintf("The task printed more than the limit of %d MiB for a result; the rest is lost. Let the task write to a file, then download the file.", maxResult>>20), status)
 		return
 	case !utf8.Valid(stdout.data):
 		res.Value = &ordered.Map{}
@@ -113,7 +116,8 @@ func (t *Task) result(res *event.Result, stdout, stderr *buffer, status transpor
 	t.judge(res, object)
 }
 
-// judge takes the error and what is sensitive out of what a task returned.
+// judge moves the error and the sensitive part out of the object that a task
+// returned.
 func (t *Task) judge(res *event.Result, object *ordered.Map) {
 	if v, has := object.Get(sensitiveKey); has {
 		object.Set(sensitiveKey, hidden(v))
@@ -128,8 +132,8 @@ func (t *Task) judge(res *event.Result, object *ordered.Map) {
 	}
 }
 
-// parse reads a result; it is one only if it is an object. The error says why
-// what begins as one is none.
+// parse reads a result, which must be an object. The error is the reason why
+// output that begins like an object is invalid.
 func parse(stdout *buffer) (*ordered.Map, error) {
 	if !stdout.isObject() {
 		return nil, nil
@@ -139,7 +143,8 @@ func parse(stdout *buffer) (*ordered.Map, error) {
 	return m, err
 }
 
-// failure words the end of a task that says nothing of an error itself.
+// failure returns the message for the failure of a task that returned no error
+// itself.
 func failure(object *ordered.Map, stderr *buffer, status transport.Status) string {
 	end := fmt.Sprintf("The task failed with exit code %d", status.Code)
 	if status.Signal != "" {
@@ -159,7 +164,7 @@ func failure(object *ordered.Map, stderr *buffer, status transport.Status) strin
 	return end + " and no stdout, but stderr contained:\n" + said
 }
 
-// taskError is the failure of a task by its end.
+// taskError returns the failure of a task that ended with status.
 func taskError(msg string, status transport.Status) *event.Error {
 	details := &ordered.Map{}
 	if status.Signal == "" {
@@ -168,7 +173,7 @@ func taskError(msg string, status transport.Status) *event.Error {
 	return &event.Error{Kind: kindTask, Code: codeTask, Msg: msg, Details: details, Class: event.ClassFailed, Command: true}
 }
 
-// given is the failure that a task tells of itself.
+// given returns the failure that a task has returned.
 func (t *Task) given(v any) *event.Error {
 	m, _ := v.(*ordered.Map)
 	msg, has := m.Get("msg")

@@ -12,8 +12,8 @@ import (
 // localProtocol is the protocol of targets that are this machine.
 const localProtocol = "local"
 
-// The Rubies of the packages of Puppet and of Bolt. Tasks in Ruby name them in
-// their first line.
+// These are the Rubies in the packages of Puppet and of Bolt. The first line of Ruby
+// tasks can contain their paths.
 const (
 	puppetRuby = "/opt/puppetlabs/puppet/bin/ruby"
 	boltRuby   = "/opt/puppetlabs/bolt/bin/ruby"
@@ -45,7 +45,7 @@ func (l *Library) ruby(t *Task, file string, interpreter []string) ([]string, er
 		}
 	}
 	l.rubyTold.Do(func() {
-		l.o.Warn("local_ruby", fmt.Sprintf("The task %s is run by %s, because %s does not exist. bolt also runs other Ruby tasks on this machine with this ruby.", t.Name, found, missing))
+		l.o.Warn("local_ruby", fmt.Sprintf("%[2]s runs the task %[1]s, because %[3]s does not exist. bolt also runs other Ruby tasks on this machine with this ruby.", t.Name, found, missing))
 	})
 	return slices.Concat([]string{found}, arguments), nil
 }

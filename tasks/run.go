@@ -23,34 +23,37 @@ import (
 	"bolt/transport"
 )
 
-// A Native is a task that this program does itself. The result, or the error
-// in it, is what a task would print.
+// A Native is a task that this program performs itself. The result, or the error
+// in it, is the output of the task.
 type Native func(ctx context.Context, params *ordered.Map) (*ordered.Map, error)
 
-// A Helper does a task on a target without its file. The value, or the error in it, is the output of the task. If done is
-// false, the Helper has changed nothing, and the file must run.
+// A Helper performs a task on a target without the task's file. The value, or the
+// error in it, is the output of the task. If done is false, the Helper has changed
+// nothing, and the file must run.
 type Helper func(ctx context.Context, site *run.Site, params *ordered.Map) (value *ordered.Map, done bool, err error)
 
-// RunOptions are how a task is run. The zero value is a plain run.
+// RunOptions configure a run of a task. The zero value is a plain run.
 type RunOptions struct {
 	Noop bool
-	// RunAs is as whom, above the targets' own settings; "": as these say.
+	// RunAs is the user to run as and overrides the targets' own settings; "": no
+	// override.
 	RunAs string
-	// Natives do tasks by the name of Task.Native.
+	// Natives perform tasks; the keys are the names in Task.Native.
 	Natives map[string]Native
-	// Helpers do tasks by the name of Task.Helper, where they can.
+	// Helpers perform tasks on targets that support it; the keys are the names in
+	// Task.Helper.
 	Helpers map[string]Helper
 }
 
-// A Run is a task with its parameters, as an action on targets.
+// A Run is a task with its parameters as an action on targets.
 type Run struct {
 	task   *Task
 	from   *Library
 	params *ordered.Map // checked, with _noop and _task
 	opts   RunOptions
 	native Native
-	parts  []func() (*part, error) // of each implementation, made when it is first wanted
-	large  chan struct{}           // the right to read a large result
+	parts  []func() (*part, error) // of each implementation, made on its first use
+	large  chan struct{}           // limits the reading of large results
 }
 
 var (
@@ -58,29 +61,29 @@ var (
 	_ run.LocalAction  = (*Run)(nil)
 )
 
-// largeAtOnce is how many large results are read at once: what they are made
-// of takes many times their own size.
+// largeAtOnce is how many large results are read at once. The parsed data takes
+// many times the size of the result.
 const largeAtOnce = 2
 
-// Run makes an action of a task. Params are as Check returned them; files are
-// read while ctx lasts. Errors are *fault.Error.
+// Run returns an action of a task. params must be the result of Check. Files are
+// read under ctx. Errors are *fault.Error.
 func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOptions) (*Run, error) {
 	r := &Run{task: t, from: l, params: params.Clone(), opts: o, large: make(chan struct{}, largeAtOnce)}
 	if o.Noop {
 		if !t.SupportsNoop {
-			return nil, &fault.Error{Kind: palError, Msg: "Task does not support noop", Hint: fmt.Sprintf("The metadata of task %s does not say supports_noop.", t.Name)}
+			return nil, &fault.Error{Kind: palError, Msg: "Task does not support noop", Hint: fmt.Sprintf("The metadata of task %s does not set supports_noop.", t.Name)}
 		}
 		r.params.Set("_noop", true)
 	}
 	r.params.Set("_task", t.Name)
 	if t.Native != "" {
 		if r.native = o.Natives[t.Native]; r.native == nil {
-			return nil, fault.New(palError, "The task %s is to be done by this program, which has no %s.", t.Name, t.Native)
+			return nil, fault.New(palError, "This program must perform the task %s itself, but does not have %s.", t.Name, t.Native)
 		}
 		return r, nil
 	}
-	var missing error // what keeps an implementation from being used
-	usable := false   // another one is
+	var missing error // why an implementation cannot be used
+	usable := false   // an implementation can be used
 	for i := range t.Implementations {
 		impl := &t.Implementations[i]
 		files, err := l.travels(t, impl)
@@ -102,8 +105,8 @@ func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOp
 				}
 				in.files = append(in.files, s)
 			}
-			// Run by its interpreter, the file needs no right to be executed, which
-			// would be given by a process of its own on every target.
+			// If its interpreter runs it, the file need not be executable. To make
+			// it executable would require an additional process on every target.
 			if in.interpreter = shebang(in.files[0].Data); in.interpreter != nil {
 				in.files[0].Mode &^= 0o111
 			}
@@ -116,10 +119,10 @@ func (l *Library) Run(ctx context.Context, t *Task, params *ordered.Map, o RunOp
 	return r, nil
 }
 
-// maxFiles bounds the files of a task, which are held in memory while it runs.
+// maxFiles limits the files of a task, which are in memory while it runs.
 const maxFiles = readfile.Payload
 
-// travels lists the files of an implementation, its own first.
+// travels returns the files to send for an implementation, its executable first.
 func (l *Library) travels(t *Task, impl *Implementation) ([]File, error) {
 	names := slices.Concat(impl.files, t.files)
 	extra, errs := l.extra(t, names)
@@ -134,7 +137,7 @@ func (l *Library) travels(t *Task, impl *Implementation) ([]File, error) {
 	var size int64
 	for _, f := range extra {
 		if f.Name == own.Name {
-			continue // it names itself among its files
+			continue // the executable is also listed in files
 		}
 		if info, err := f.Module.Stat(f.Local); err == nil {
 			size += info.Size()
@@ -142,21 +145,21 @@ func (l *Library) travels(t *Task, impl *Implementation) ([]File, error) {
 		files = append(files, f)
 	}
 	if size > maxFiles {
-		return nil, fault.New(palError, "The files of task %s have %d MiB together, and no more than %d MiB may travel with a task: upload them with \"bolt file upload\", and let the task find them.",
+		return nil, fault.New(palError, "The files of task %s have %d MiB together, but the limit is %d MiB. Upload them with \"bolt file upload\" before you run the task.",
 			t.Name, size>>20, maxFiles>>20)
 	}
 	return files, nil
 }
 
-// Name and Object say what the action is about.
+// Name and Object implement run.Action.
 func (r *Run) Name() string   { return "task" }
 func (r *Run) Object() string { return r.task.Name }
 
-// OnDevices reports that tasks can be for devices.
+// OnDevices returns true: tasks can support devices.
 func (r *Run) OnDevices() bool { return true }
 
-// Digest is that of the files of all implementations. What cannot be read is
-// left out: it will be told where it is wanted.
+// Digest returns the digest of the files of all implementations. It leaves out
+// files that cannot be read: their error is reported where they are needed.
 func (r *Run) Digest() string {
 	h := sha256.New()
 	for _, part := range r.parts {
@@ -171,22 +174,23 @@ func (r *Run) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Here reports whether the program itself does the task.
+// Here reports whether this program itself performs the task.
 func (r *Run) Here() bool { return r.native != nil }
 
-// WarnHere warns if the program itself does the task for a target that is not this machine.
+// WarnHere warns if this program itself performs the task for a target that is not
+// this machine.
 func (r *Run) WarnHere(targets []*inventory.Target, warn func(id, text string)) {
 	if r.Here() && slices.ContainsFunc(targets, func(t *inventory.Target) bool { return t.Name != "localhost" }) {
-		warn("runs_here", fmt.Sprintf("The task %s is done by this machine for each target: nothing is connected to, and no --run-as counts. "+
-			"Run it on localhost to say so.", r.Object()))
+		warn("runs_here", fmt.Sprintf("bolt performs the task %s on this machine for each target. It does not connect to the targets and ignores --run-as. "+
+			"To avoid this warning, run the task on localhost.", r.Object()))
 	}
 }
 
 // Task returns the task.
 func (r *Run) Task() *Task { return r.task }
 
-// Params returns the parameters, as they were checked, and the names of those that
-// the task calls sensitive.
+// Params returns the checked parameters, and the names of the parameters that the
+// task declares as sensitive.
 func (r *Run) Params() (params *ordered.Map, sensitive []string) {
 	params = r.params.Clone()
 	params.Delete("_task")
@@ -200,14 +204,16 @@ func (r *Run) Params() (params *ordered.Map, sensitive []string) {
 	return params, sensitive
 }
 
-// RunAs is as whom it runs, above the targets' own settings; "": as these say.
+// RunAs returns the user to run as, which overrides the targets' own settings; "":
+// no override.
 func (r *Run) RunAs() string { return r.opts.RunAs }
 
-// A part is what an implementation sends to every target.
+// A part is the data that an implementation sends to every target.
 type part struct {
 	files     []transport.File // the executable first
-	installed bool             // the task is told where its files are
-	// interpreter is what the executable's first line names; nil for none.
+	installed bool             // the task gets the path of its files
+	// interpreter is the command in the first line of the executable; nil if there
+	// is none.
 	interpreter []string
 	env         []string
 	stdin       []byte
@@ -226,7 +232,7 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 		return err
 	}
 	device := site.Via != site.Target
-	// With noop and as another user than the target's, the file does it.
+	// With noop, and as another user than the target's, the file must run.
 	if help := r.opts.Helpers[r.task.Helper]; help != nil && !device && !site.Settings.PowerShell && !r.opts.Noop && r.opts.RunAs == "" {
 		value, done, err := help(ctx, site, r.params)
 		if err == nil && done {
@@ -289,7 +295,7 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 		if cmd.ScriptDir == "" {
 			cmd.ScriptDir = transport.NewPrivateName()
 		}
-		if onPowerShell { // whose directory of temporary files is the user's own
+		if onPowerShell { // its directory for temporary files belongs to the user
 			cmd.TellDir = true
 		} else if err := add(cmd, method, "_installdir", transport.PrivateDir(cmd.TmpDir, cmd.ScriptDir)); err != nil {
 			return err
@@ -312,8 +318,8 @@ func (r *Run) Do(ctx context.Context, site *run.Site) error {
 	return nil
 }
 
-// checkHere returns an error if a task that acts on this machine only has another
-// machine as its target, or is to run as another user.
+// checkHere returns an error if a task that only acts on this machine has another
+// machine as its target, or must run as another user.
 func (r *Run) checkHere(ctx context.Context, t *inventory.Target) error {
 	if !r.task.HereOnly {
 		return nil
@@ -335,10 +341,10 @@ func (r *Run) checkHere(ctx context.Context, t *inventory.Target) error {
 }
 
 // shebang reads the first line of a script as the kernel does (execve(2),
-// "Interpreter scripts"): a program and at most one argument. It is nil if there
-// is no such line, or an odd one, which is left to the kernel.
+// "Interpreter scripts"): a program and at most one argument. It returns nil if
+// there is no such line, or if the line is unusual and must be left to the kernel.
 func shebang(data []byte) []string {
-	const most = 127 // of the line; older kernels cut what is longer
+	const most = 127 // bytes of the line; older kernels truncate longer lines
 	line, _, _ := bytes.Cut(data[:min(len(data), most+1)], []byte("\n"))
 	text, ok := strings.CutPrefix(string(line), "#!")
 	if !ok || len(line) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
@@ -354,8 +360,8 @@ func shebang(data []byte) []string {
 	return []string{program}
 }
 
-// advice says what may be the matter with a task that failed, and what it said
-// where nobody sees it; "" if nothing can be said.
+// advice returns a hint about the cause of a task's failure, including text on
+// standard error that is not shown elsewhere; "" if there is none.
 func advice(name string, data []byte, interpreter []string, status transport.Status, stdout, stderr *buffer) string {
 	if len(stdout.data) > 0 {
 		return lastWords(stderr)
@@ -373,17 +379,17 @@ func advice(name string, data []byte, interpreter []string, status transport.Sta
 	case "", ".sh":
 		return ""
 	case ".ps1":
-		return "PowerShell scripts need a target with PowerShell, which is reached by the transport winrm."
+		return "PowerShell scripts require a target with PowerShell. Use the transport winrm."
 	default:
-		return fmt.Sprintf("%s has no first line that begins with #!, so a shell ran it. Add one, or name what runs files with the extension %s under interpreters, in the target's configuration.", name, ext)
+		return fmt.Sprintf("The first line of %s does not begin with #!, so a shell ran the file. Add such a line, or set interpreters for the extension %s in the target's configuration.", name, ext)
 	}
 }
 
-// maxWords is how much of standard error is in a hint.
+// maxWords is the maximum length of standard error in a hint.
 const maxWords = 400
 
-// lastWords are the end of what a failed task said on standard error beside a
-// stdout of its own, which alone is its result.
+// lastWords returns the end of a failed task's standard error. If the task also
+// printed to stdout, only stdout is its result.
 func lastWords(stderr *buffer) string {
 	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr.data), "\uFFFD"))
 	if said == "" {
@@ -392,21 +398,21 @@ func lastWords(stderr *buffer) string {
 	if len(said) > maxWords {
 		said = "…" + strings.ToValidUTF8(said[len(said)-maxWords:], "")
 	}
-	return "The task said on standard error: " + said
+	return "The task's standard error: " + said
 }
 
-// maxVariable is what Linux takes of one variable with its name
+// maxVariable is the maximum size on Linux of a variable with its name
 // (MAX_ARG_STRLEN in execve(2)).
 const maxVariable = 128<<10 - 1
 
-// byName reports whether a file gets its parameters as PowerShell gives them to
-// scripts, by their names.
+// byName reports whether a file gets its parameters by name, as PowerShell passes
+// them to scripts.
 func byName(method, file string) bool {
 	return method == InputPowerShell || method == "" && strings.EqualFold(path.Ext(file), ".ps1")
 }
 
-// wants reports whether an input method takes variables, and standard input.
-// Named parameters travel as that.
+// wants reports whether an input method uses variables, and whether it uses
+// standard input. Named parameters are sent on standard input.
 func wants(method string) (env, stdin bool) {
 	switch method {
 	case "", InputBoth:
@@ -417,8 +423,8 @@ func wants(method string) (env, stdin bool) {
 	return false, true // InputStdin, InputPowerShell
 }
 
-// encode writes parameters in the way that an input method wants: as variables
-// PT_name, as a JSON object on standard input, or both.
+// encode writes parameters for an input method: as variables PT_name, as a JSON
+// object on standard input, or both.
 func (l *Library) encode(t *Task, params *ordered.Map, method string) (env []string, stdin []byte, err error) {
 	toEnv, toStdin := wants(method)
 	if toEnv {
@@ -429,10 +435,10 @@ func (l *Library) encode(t *Task, params *ordered.Map, method string) (env []str
 			}
 			if len(entry) > maxVariable {
 				if !toStdin {
-					return nil, nil, fault.New(palError, "The parameter '%s' of task %s has %d KiB, and no environment variable can have more than %d KiB: a task whose input_method is stdin could take it.",
+					return nil, nil, fault.New(palError, "The parameter '%s' of task %s has %d KiB, but the limit for an environment variable is %d KiB. Use a task whose input_method is stdin.",
 						name, t.Name, len(entry)>>10, maxVariable>>10)
 				}
-				l.o.Warn("large_parameter", fmt.Sprintf("The parameter '%s' of task %s is too large for an environment variable: the task finds it on standard input only.", name, t.Name))
+				l.o.Warn("large_parameter", fmt.Sprintf("The parameter '%s' of task %s is too large for an environment variable: the task gets it only on standard input.", name, t.Name))
 				continue
 			}
 			env = append(env, entry)
@@ -448,7 +454,8 @@ func (l *Library) encode(t *Task, params *ordered.Map, method string) (env []str
 	return slices.Clip(env), slices.Clip(stdin), nil
 }
 
-// variable is a parameter as a variable: a text as it is, all else as JSON.
+// variable returns a parameter as a variable: a string unchanged, other values as
+// JSON.
 func variable(name string, v any) (string, error) {
 	text, is := v.(string)
 	if !is {
@@ -459,13 +466,13 @@ func variable(name string, v any) (string, error) {
 		text = b.String()
 	}
 	if strings.ContainsRune(text, 0) {
-		return "", fault.New(palError, "The parameter '%s' has a NUL byte, which no environment variable can have; only a task whose input_method is stdin could take it.", name)
+		return "", fault.New(palError, "The parameter '%s' contains a NUL byte, which is not possible in an environment variable. Use a task whose input_method is stdin.", name)
 	}
 	return "PT_" + name + "=" + text, nil
 }
 
-// add gives a command one more parameter. What it has is shared, and not
-// changed.
+// add adds a parameter to a command. It copies the existing data of the command,
+// which is shared.
 func add(cmd *transport.Cmd, method, name string, v any) error {
 	toEnv, toStdin := wants(method)
 	if toEnv {
@@ -475,7 +482,7 @@ func add(cmd *transport.Cmd, method, name string, v any) error {
 		}
 		cmd.Env = append(slices.Clip(cmd.Env), entry)
 	}
-	if toStdin && len(cmd.Stdin) > 0 { // which is an object that has _task at least
+	if toStdin && len(cmd.Stdin) > 0 { // it is an object with at least _task
 		var b bytes.Buffer
 		b.Write(cmd.Stdin[:len(cmd.Stdin)-1])
 		b.WriteString(`,"` + name + `":`)
@@ -488,26 +495,26 @@ func add(cmd *transport.Cmd, method, name string, v any) error {
 	return nil
 }
 
-// agentFeature is the feature of targets that have Puppet's agent, and with it
-// Ruby.
+// agentFeature is the feature of targets with Puppet's agent, which includes Ruby.
 const agentFeature = "puppet-agent"
 
-// shellFeature is that of all targets with a POSIX shell, and
-// powershellFeature that of all others.
+// shellFeature is the feature of all targets with a POSIX shell, and
+// powershellFeature that of all other targets.
 const (
 	shellFeature      = "shell"
 	powershellFeature = "powershell"
 )
 
-// choose finds the first implementation for a target's features and its shell's.
+// choose returns the first implementation for a target's features and its shell's
+// feature.
 func (r *Run) choose(ctx context.Context, t *inventory.Target, shell string, device bool) (int, error) {
 	d, err := t.Data(ctx)
 	if err != nil {
 		return 0, err
 	}
 	has := func(f string) bool { return f == shell || slices.Contains(d.Features, f) }
-	// A target that only counts as having an agent may have none: what needs
-	// none comes first there.
+	// If a target is only assumed to have an agent, it may have none. Then an
+	// implementation that does not require the agent takes precedence.
 	if d.AgentAssumed {
 		without := func(f string) bool { return f != agentFeature && has(f) }
 		if i := r.task.suits(without, device); i >= 0 {
@@ -521,32 +528,32 @@ func (r *Run) choose(ctx context.Context, t *inventory.Target, shell string, dev
 		Msg: fmt.Sprintf("No suitable implementation of %s for %s", r.task.Name, t.SafeName())}
 }
 
-// unsuited says why no implementation is for a target.
+// unsuited returns the reason why no implementation suits a target.
 func (t *Task) unsuited(features []string, device bool) string {
 	var needs []string
 	for _, impl := range t.Implementations {
 		if impl.Remote == device {
-			needs = append(needs, impl.File+" needs "+strings.Join(impl.Requirements, ", "))
+			needs = append(needs, impl.File+" requires "+strings.Join(impl.Requirements, ", "))
 		}
 	}
 	switch {
 	case needs != nil:
 		return fmt.Sprintf("Features of the target are %s; %s.", strings.Join(features, ", "), strings.Join(needs, "; "))
 	case device:
-		return "The target is a device, and the task does not say that it is for these (\"remote\": true in its metadata)."
+		return "The target is a device, but the task is not for devices (\"remote\": true in its metadata)."
 	}
-	return "The task is for devices alone (\"remote\": true in its metadata): targets of the transport remote."
+	return "The task is only for devices (\"remote\": true in its metadata), which are targets of the transport remote."
 }
 
-// suits returns the first implementation that needs no feature but those that
-// there are; -1 if there is none.
+// suits returns the first implementation whose required features all exist; -1 if
+// there is none.
 func (t *Task) suits(has func(feature string) bool, device bool) int {
 	return slices.IndexFunc(t.Implementations, func(impl Implementation) bool {
 		return impl.Remote == device && !slices.ContainsFunc(impl.Requirements, func(f string) bool { return !has(f) })
 	})
 }
 
-// deviceData is what a task for a device learns of it, as _target.
+// deviceData returns the data about a device that a task gets as _target.
 func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) {
 	d, err := t.Data(ctx)
 	if err != nil {
@@ -572,7 +579,7 @@ func deviceData(ctx context.Context, t *inventory.Target) (*ordered.Map, error) 
 	return about, nil
 }
 
-// partial keeps what a task had printed before it was lost or ended.
+// partial stores the output of a task that was lost or ended.
 func partial(res *event.Result, stdout *buffer, err error) error {
 	e, ok := errors.AsType[*transport.Error](err)
 	if !ok {

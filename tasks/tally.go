@@ -14,36 +14,37 @@ import (
 	"bolt/run"
 )
 
-// A Tally is what the outputs of a task come to over all targets. It keeps no
-// more than its aggregates need.
+// A Tally aggregates the outputs of a task over all targets. It stores only the data
+// that its aggregates need.
 type Tally struct {
 	outputs []Output
-	sums    []sum // of each
+	sums    []sum // one for each output
 }
 
-// A Total is what one output comes to.
+// A Total is the aggregate of one output.
 type Total struct {
 	Output Output
 	Count  int // targets that have it
-	// Values by how many targets have them, the most first. An average has one,
-	// of no target; a minimum or maximum one with the targets that have it.
+	// Values are sorted by the number of their targets, the largest number first. An
+	// average is a single value without targets. A minimum or maximum is a single
+	// value with its targets.
 	Values []Tallied
 }
 
-// A Tallied is a value with the targets that have it.
+// A Tallied is a value with its targets.
 type Tallied struct {
 	Value   any
-	Count   int                 // how many have it
-	Targets []*inventory.Target // which; nil for an average and a count
+	Count   int                 // number of targets with the value
+	Targets []*inventory.Target // nil for an average and a count
 }
 
-// A sum puts the values of one output together.
+// A sum aggregates the values of one output.
 type sum interface {
 	add(t *inventory.Target, v any)
 	total() (count int, values []Tallied)
 }
 
-// Tally returns an empty one, nil for a task that promises nothing.
+// Tally returns an empty Tally, nil for a task that promises no outputs.
 func (t *Task) Tally() *Tally {
 	if len(t.Outputs) == 0 {
 		return nil
@@ -64,8 +65,8 @@ func (t *Task) Tally() *Tally {
 	return y
 }
 
-// TallyOf returns an empty Tally for an action; nil if it is not a task, or one that
-// promises nothing.
+// TallyOf returns an empty Tally for an action. It returns nil if the action is not
+// a task, or if the task promises no outputs.
 func TallyOf(action run.Action) *Tally {
 	if r, ok := action.(*Run); ok {
 		return r.task.Tally()
@@ -73,7 +74,7 @@ func TallyOf(action run.Action) *Tally {
 	return nil
 }
 
-// Outputs is Totals as an event has them; a nil Tally has none.
+// Outputs returns Totals in the form of an event; nil for a nil Tally.
 func (y *Tally) Outputs(order []*inventory.Target) []event.Output {
 	if y == nil {
 		return nil
@@ -93,7 +94,7 @@ func (y *Tally) Outputs(order []*inventory.Target) []event.Output {
 	return list
 }
 
-// Add takes what the task returned on a target.
+// Add adds the result of the task on a target.
 func (y *Tally) Add(t *inventory.Target, result *ordered.Map) {
 	for i := range y.outputs {
 		if v, has := result.Get(y.outputs[i].Name); has {
@@ -102,9 +103,9 @@ func (y *Tally) Add(t *inventory.Target, result *ordered.Map) {
 	}
 }
 
-// Totals returns what all outputs come to, in the order of the metadata, with
-// targets in the order given. What is no number is left out of an average,
-// minimum or maximum.
+// Totals returns the aggregates of all outputs in the order of the metadata, with
+// targets in the given order. Values that are not numbers are left out of an
+// average, minimum or maximum.
 func (y *Tally) Totals(order []*inventory.Target) []Total {
 	at := make(map[*inventory.Target]int, len(order))
 	for i, t := range order {
@@ -127,8 +128,8 @@ func (y *Tally) Totals(order []*inventory.Target) []Total {
 	return totals
 }
 
-// distinct keeps each value with the number of targets that have it, and with
-// these themselves if they are to be named.
+// distinct stores each value with the number of its targets, and with the targets
+// themselves if named is set.
 type distinct struct {
 	named  bool
 	count  int
@@ -162,7 +163,7 @@ func (d *distinct) total() (int, []Tallied) {
 	return d.count, values
 }
 
-// mean is an average, without the limits of a float64 on the way.
+// mean computes an average without the limits of a float64 for the sum.
 type mean struct {
 	of    *big.Float
 	count int
@@ -183,7 +184,7 @@ func (m *mean) total() (int, []Tallied) {
 	return m.count, []Tallied{{Value: f, Count: m.count}}
 }
 
-// extreme is the least or largest number, with the targets that have it.
+// extreme is the smallest or largest number, with its targets.
 type extreme struct {
 	most  bool
 	count int
@@ -219,7 +220,7 @@ func (e *extreme) total() (int, []Tallied) {
 	return e.count, []Tallied{e.best}
 }
 
-// numeric is an exact number, nil for what is none.
+// numeric returns an exact number, nil if v is not a number.
 func numeric(v any) *big.Float {
 	switch v := v.(type) {
 	case int64:

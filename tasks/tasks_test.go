@@ -28,7 +28,7 @@ import (
 	"bolt/transport/local"
 )
 
-// world is a module path in a directory of its own, with what was warned of.
+// world is a module path in its own directory, with its warnings.
 type world struct {
 	dir string
 	lib *tasks.Library
@@ -37,7 +37,7 @@ type world struct {
 	warns []string
 }
 
-// newWorld writes files, which are executable but for metadata.
+// newWorld writes files, which are executable except metadata.
 func newWorld(t testing.TB, files map[string]string) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir()}
@@ -169,7 +169,7 @@ func TestFind(t *testing.T) {
 	if err := os.Rename(filepath.Join(w.dir, "proj/tasks/empty.json.new"), filepath.Join(w.dir, "proj/tasks/empty.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.lib.Find(t.Context(), "proj::empty"); err == nil || !strings.Contains(err.Error(), "it is no file, and no link to one") {
+	if _, err := w.lib.Find(t.Context(), "proj::empty"); err == nil || !strings.Contains(err.Error(), "it is neither a file nor a link to a file") {
 		t.Errorf("metadata that leads nowhere: %v", err)
 	}
 	one, _ := w.lib.Find(t.Context(), "proj::one")
@@ -383,7 +383,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// here runs a task on this machine, for real.
+// here runs a task on this machine.
 func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptions) *event.Result {
 	t.Helper()
 	task, err := w.lib.Find(t.Context(), name)
@@ -434,7 +434,7 @@ func (w *world) here(t *testing.T, name, params, config string, o tasks.RunOptio
 	return res
 }
 
-// shown is a result as JSON, with the test's directory as DIR.
+// shown returns a result as JSON, with the test's directory as DIR.
 func (w *world) shown(t *testing.T, res *event.Result) string {
 	t.Helper()
 	var b strings.Builder
@@ -513,7 +513,7 @@ func TestRun(t *testing.T) {
 		{"list", `{}`, "", head + `list","status":"success","value":{"_output":"[1]\n"}}`},
 		{"bytes", `{}`, "", head + `bytes","status":"failure","value":{"_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task result contained invalid UTF-8 on stdout","details":{}}}}`},
 		{"secret", `{}`, "", head + `secret","status":"success","value":{"_sensitive":"Sensitive [value redacted]","x":1}}`},
-		{"promise", `{}`, "", head + `promise","status":"failure","value":{"n":"x","_error":{"kind":"bolt/invalid-task-output","issue_code":"TASK_ERROR","msg":"The result of task proj::promise is not what its metadata promises: 'n' expects an Integer value, got String; there is no 'm'","details":{}}}}`},
+		{"promise", `{}`, "", head + `promise","status":"failure","value":{"n":"x","_error":{"kind":"bolt/invalid-task-output","issue_code":"TASK_ERROR","msg":"The result of task proj::promise does not match the outputs in its metadata: 'n' expects an Integer value, got String; there is no 'm'","details":{}}}}`},
 		{"killed", `{}`, "", head + `killed","status":"failure","value":{"_output":"","_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task was ended by signal KILL and no output","details":{}}}}`},
 		{"ruby", `{}`, "", head + `ruby","status":"success","value":{"_output":"shell\n"}}`},
 		{"agent", `{}`, "", head + `agent","status":"success","value":{"_output":"shell\n"}}`},
@@ -559,7 +559,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("no interpreter", func(t *testing.T) {
 		res := w.here(t, "proj::lost", "{}", "", tasks.RunOptions{})
-		if res.OK() || !strings.Contains(res.Err.Hint, "lost.py asks for /nonexistent/python -u, which may not be there") {
+		if res.OK() || !strings.Contains(res.Err.Hint, "lost.py requires /nonexistent/python -u, which may not exist") {
 			t.Errorf("got %+v", res.Err)
 		}
 	})
@@ -579,7 +579,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("an interpreter that env does not find", func(t *testing.T) {
 		res := w.here(t, "proj::envlost", "{}", "", tasks.RunOptions{})
-		if res.OK() || !strings.Contains(res.Err.Hint, "envlost.py asks for /usr/bin/env nosuchpython, which may not be there") {
+		if res.OK() || !strings.Contains(res.Err.Hint, "envlost.py requires /usr/bin/env nosuchpython, which may not exist") {
 			t.Errorf("got %+v", res.Err)
 		}
 	})
@@ -590,7 +590,7 @@ func TestRun(t *testing.T) {
 		}
 	})
 	t.Run("secrets that cannot be read", func(t *testing.T) {
-		for name, want := range map[string]string{"notjson": "may have secrets", "behind": "may have secrets", "bom": `"x":1`, "inerr": "redacted"} {
+		for name, want := range map[string]string{"notjson": "may contain secrets", "behind": "may contain secrets", "bom": `"x":1`, "inerr": "redacted"} {
 			res := w.here(t, "proj::"+name, "{}", "", tasks.RunOptions{})
 			if got := w.shown(t, res); strings.Contains(got, "hunter2") || !strings.Contains(got, want) {
 				t.Errorf("%s: got %s", name, got)
@@ -606,7 +606,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.lib.Run(t.Context(), task, ordered.Of("a", strings.Repeat("x", 200_000)), tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "no environment variable can have") {
+		if _, err := w.lib.Run(t.Context(), task, ordered.Of("a", strings.Repeat("x", 200_000)), tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "limit for an environment variable") {
 			t.Errorf("got %v", err)
 		}
 		if _, err := w.lib.Run(t.Context(), task, ordered.Of("a", "x\x00"), tasks.RunOptions{}); err == nil || !strings.Contains(err.Error(), "NUL byte") {
@@ -624,7 +624,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("too large", func(t *testing.T) {
 		res := w.here(t, "proj::large", "{}", "", tasks.RunOptions{})
-		if res.OK() || !strings.Contains(res.Err.Msg, "more than the 16 MiB") {
+		if res.OK() || !strings.Contains(res.Err.Msg, "limit of 16 MiB") {
 			t.Errorf("got %v", res.Err)
 		}
 	})
@@ -654,8 +654,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestStream checks that what a task prints is shown as it comes, up to the place
-// where an object with secrets may begin.
+// TestStream checks that the output of a task is shown as it arrives, up to the
+// position where an object with secrets may begin.
 func TestStream(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"proj/tasks/text.sh":   sh + `printf '\n  '; sleep 0.1; echo "words {"; echo err >&2`,
@@ -688,8 +688,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// FuzzMetadata reads any metadata: it ends, with a task or an error that says
-// something.
+// FuzzMetadata reads arbitrary metadata. Find must return a task or an error with
+// a message.
 func FuzzMetadata(f *testing.F) {
 	for _, s := range []string{typed, `{}`, `[]`, `{"parameters": {"a": {"type": "Struct[{a=>Integer}]"}}}`, `{"files": ["x/files/"]}`,
 		`{"implementations": [{"name": "../../etc/passwd"}]}`, `{"outputs": {"a": null}}`, `{"extensions": {"bolt": 1}}`} {

@@ -22,7 +22,7 @@ import (
 
 // Options are the settings of Tasks. Library, Settings and Warn are required.
 type Options struct {
-	Library func() *tasks.Library // called when a task is wanted
+	Library func() *tasks.Library // called when a task is run or described
 	Natives map[string]tasks.Native
 	// Settings returns the options of the transport local; later ones override.
 	Settings func(context.Context) []*ordered.Map
@@ -33,10 +33,10 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Tasks runs tasks here. It is a plugin.Tasks and a plugin.Describer.
+// Tasks runs tasks on this machine. It is a plugin.Tasks and a plugin.Describer.
 type Tasks struct{ o Options }
 
-// New makes Tasks.
+// New returns Tasks.
 func New(o Options) *Tasks { return &Tasks{o} }
 
 // Parameters implements plugin.Tasks.
@@ -70,7 +70,7 @@ func (l *Tasks) Run(ctx context.Context, name string, params *ordered.Map, runAs
 		}
 	}
 	checked, err := t.Check(declared)
-	if f, is := errors.AsType[*fault.Error](err); is { // what is wrong is in the inventory, not on the command line
+	if f, is := errors.AsType[*fault.Error](err); is { // the mistake is in the inventory, not on the command line
 		return nil, &fault.Error{Kind: "bolt/validation-error", Msg: f.Msg, Details: f.Details, Err: err}
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *Tasks) Run(ctx context.Context, name string, params *ordered.Map, runAs
 	return result.Value, nil
 }
 
-// target returns this machine as a target whose only setting is the interpreters of
+// target returns this machine as a target. Its only setting is the interpreters of
 // the transport local. Other settings in files and on the command line (--run-as,
 // --tmpdir) are for targets.
 func (l *Tasks) target(ctx context.Context) (*inventory.Target, error) {
@@ -122,8 +122,8 @@ func (l *Tasks) target(ctx context.Context) (*inventory.Target, error) {
 	return targets[0], nil
 }
 
-// interpreters are those of the settings. Settings that are made by plugins are
-// ignored, because they could need the plugin that is about to run.
+// interpreters returns the interpreters in the settings. It ignores settings that
+// plugins make, because they may need the plugin that is about to run.
 func interpreters(settings []*ordered.Map) *ordered.Map {
 	all := &ordered.Map{}
 	for _, options := range settings {

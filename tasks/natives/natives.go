@@ -1,4 +1,5 @@
-// Package natives lists the tasks of built-in modules that this program does itself.
+// Package natives lists the tasks of built-in modules that this program performs
+// itself.
 package natives
 
 import (
@@ -12,8 +13,8 @@ import (
 	"bolt/tasks"
 )
 
-// All returns them by the names that the metadata of tasks has for them. project is
-// the directory that relative paths of keys are from.
+// All returns these tasks by their names in the metadata of tasks. Relative paths of
+// keys are relative to project.
 func All(project string) map[string]tasks.Native {
 	all := secrets(project)
 	all["http_request"] = httprequest.Run
@@ -23,7 +24,7 @@ func All(project string) map[string]tasks.Native {
 	return all
 }
 
-// secrets are the tasks of the module pkcs7.
+// secrets returns the tasks of the module pkcs7.
 func secrets(project string) map[string]tasks.Native {
 	return map[string]tasks.Native{
 		"pkcs7_encrypt": func(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
@@ -45,8 +46,8 @@ func secrets(project string) map[string]tasks.Native {
 	}
 }
 
-// keyPair are the files that a task's parameters name, whose types have been
-// checked; relative paths are from the project.
+// keyPair returns the key files in a task's parameters, whose types have been
+// checked. Relative paths are relative to the project.
 func keyPair(project string, params *ordered.Map) secret.Pair {
 	path := func(name, otherwise string) string {
 		path, _ := params.Value(name).(string)

@@ -1,5 +1,5 @@
-// Package parameter reads what people write for parameters of tasks and plans
-// that have types of the Puppet language.
+// Package parameter reads the values that users write for parameters of tasks
+// and plans with types of the Puppet language.
 //
 // Values are in the types of package ordered.
 //
@@ -12,8 +12,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// Read makes a value of a text on the command line: what the text is as JSON,
-// if the type takes that, or else the text. Without a type all is taken.
+// Read parses a string of the command line as JSON. If that fails or the type
+// does not accept the value, Read returns the string itself. If t is nil, all
+// values are accepted.
 func Read(t value.Type, text string) any {
 	v, err := ordered.ParseJSON([]byte(text))
 	if err != nil || t != nil && !Accepts(t, v) {
@@ -22,14 +23,14 @@ func Read(t value.Type, text string) any {
 	return v
 }
 
-// Accepts reports whether a value is of the type.
+// Accepts reports whether a value has the type.
 func Accepts(t value.Type, v any) bool {
 	typed, err := valuedata.Of(v)
 	return err == nil && value.Instance(t, typed)
 }
 
-// Choices are the values of a type that has only some: an Enum, Boolean, or one
-// of these that is optional. nil: any other.
+// Choices returns the values of a type whose number is limited: an Enum,
+// Boolean, or an Optional of these. For other types it returns nil.
 func Choices(t value.Type) []string {
 	switch t := t.(type) {
 	case *value.EnumType:

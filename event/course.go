@@ -9,19 +9,19 @@ import (
 // An Ending is how an action ended on a target.
 type Ending uint8
 
-// The endings.
+// These are the endings.
 const (
 	EndOK       Ending = iota + 1
-	EndFailed          // it was begun, and failed
-	EndNotBegun        // its turn did not come
-	EndCut             // it was ended by force, as the run was stopped
+	EndFailed          // it began, and failed
+	EndNotBegun        // it did not begin
+	EndCut             // it was ended by force because the run was stopped
 )
 
 // A Course records the progress of a plan, for the report about a stopped plan.
 // It holds the results of steps that have not ended or were cut off, and the
 // counts of the last steps that ended. The zero value is ready to use.
 type Course struct {
-	open  []*begun // in the order of beginning
+	open  []*begun // in the order in which they began
 	cut   []*begun
 	ended int
 	last  []EndedStep
@@ -34,7 +34,7 @@ type begun struct {
 }
 
 // maxEnded is the maximum number of ended steps in a Course. Older steps need
-// no place, because each step is shown when it ends.
+// not be stored, because each step is shown when it ends.
 const maxEnded = 20
 
 // Add records an event. stopped is set while the plan is being stopped.
@@ -69,7 +69,7 @@ func (c *Course) end(s EndedStep) {
 	c.last = append(c.last, s)
 }
 
-// wasCut reports whether the step would have gone on.
+// wasCut reports whether the step had not ended on all targets.
 func (b *begun) wasCut() bool {
 	for _, t := range b.step.Targets {
 		if how := b.results[t].Ending(); how == EndCut || how == EndNotBegun {

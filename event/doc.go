@@ -2,10 +2,10 @@
 // records or counts actions uses these types.
 //
 // An [Event] is one of the types of this package: an action on targets begins, a target
-// has printed something, a plan has come to its end. The packages that work (run,
-// plans/executor) hand events to a [Sink]; formats of output, the line of progress, the
-// audit log, the journal of a plan and the file for --rerun are sinks. [Fan] hands an
-// event to several sinks, and [Redact] keeps secrets from the sinks behind it.
+// has printed something, a plan has ended. The packages that do the work (run,
+// plans/executor) pass events to a [Sink]. Sinks are the formats of output, the line of
+// progress, the audit log, the journal of a plan and the file for --rerun. [Fan] passes an
+// event to several sinks, and [Redact] removes secrets for the sinks behind it.
 //
 // A [Result] is the outcome of an action on one target, and an [Error] is a failure on
 // it. The output of commands is in package event/capture.
@@ -20,8 +20,9 @@
 //
 // # A new kind
 //
-// A new kind of event is a new type in event.go, with the method event. If it is about
-// a step of a plan, it has a field Step, and StepOf and OfStep in sink.go know it: without
-// them, it loses its step in plans. A begin that a sink can prevent is in Begins. Sinks ignore
-// types that they do not handle, so each format in package output needs a case for it.
+// A new kind of event is a new type in event.go with the method event. An event about a
+// step of a plan has a field Step. StepOf and OfStep in sink.go must handle the type;
+// otherwise the event loses its step in plans. If a sink can prevent the event's
+// beginning, Begins must include the type. Sinks ignore types that they do not handle, so
+// each format in package output needs a case for it.
 package event

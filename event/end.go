@@ -11,7 +11,7 @@ import (
 // is set, the plan returned nil.
 type Returned struct {
 	Value     any       // as data
-	Results   []*Result // a ResultSet; not nil if it is one
+	Results   []*Result // a ResultSet; not nil if the value is one
 	Result    *Result   // a single result
 	Container *ContainerResult
 	Error     *Failed // an error that the plan has caught
@@ -21,15 +21,16 @@ type Returned struct {
 // set, are the failed results or the failed container.
 type Failed struct {
 	Msg       string
-	Place     string       // in a plan, "(file: F, line: L)"; "" if it is not known
+	Place     string       // in a plan, "(file: F, line: L)"; "" if it is unknown
 	Data      *ordered.Map // the error for programs
 	Results   []*Result    // not nil if the action on them has failed
 	Container *ContainerResult
 
-	err error // that FailedBy was given
+	err error // the error that was passed to FailedBy
 }
 
-// FailedBy is the event for an error. An error without a kind is one of our own making.
+// FailedBy returns the event for an error. An error without a kind becomes an internal
+// error.
 func FailedBy(err error) Failed {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -40,16 +41,16 @@ func FailedBy(err error) Failed {
 
 // Stopped describes the progress of a plan when it was stopped.
 type Stopped struct {
-	Failed             // what programs are told, without the steps
-	Cut    []CutStep   // in the order of beginning
-	Ended  int         // steps that had come to their end before
+	Failed             // the failure for programs, without the steps
+	Cut    []CutStep   // in the order in which the steps began
+	Ended  int         // number of steps that had ended before
 	Last   []EndedStep // the last of them
 }
 
 // A CutStep is a step that had not ended when the plan was stopped.
 type CutStep struct {
 	Step    *Step
-	Results []*Result // those that there are, in the order of the targets
+	Results []*Result // existing results, in the order of the targets
 }
 
 // An EndedStep is a step that ended before the plan was stopped.
@@ -58,7 +59,7 @@ type EndedStep struct {
 	Failures int
 }
 
-// CutResults are the results of the steps that were cut off, step by step.
+// CutResults returns the results of the steps that were cut off, step by step.
 func (s *Stopped) CutResults() (list []*Result) {
 	for _, c := range s.Cut {
 		list = append(list, c.Results...)

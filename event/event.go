@@ -8,10 +8,10 @@ import (
 	"bolt/inventory"
 )
 
-// An Event is one thing that happened: one of the types below, by value.
+// An Event is one of the types below, by value.
 type Event interface{ event() }
 
-// The actions that need a name beside those of package run.
+// These actions exist in addition to the actions of package run.
 const (
 	// Lookup prints a value for each target. Nothing is done on the targets, and
 	// each result has the value as "value".
@@ -24,9 +24,9 @@ const (
 
 // An Action is the work on the targets. Sinks that record it look at its type.
 type Action interface {
-	// Name is as Action of Result.
+	// Name is the name in Result.Action.
 	Name() string
-	// Object is the command, the path or the name that the action is about.
+	// Object is the command, path or name of the action.
 	Object() string
 }
 
@@ -34,7 +34,7 @@ type Action interface {
 type PlanAction struct {
 	Plan    string       // its name
 	Params  *ordered.Map // without secrets
-	Secrets []string     // the names of parameters that are secret
+	Secrets []string     // names of the secret parameters
 	Journal string       // the ID of the run's journal; "" without a journal
 }
 
@@ -44,10 +44,11 @@ func (p *PlanAction) Name() string { return Plan }
 // Object implements Action.
 func (p *PlanAction) Object() string { return p.Plan }
 
-// ActionBegin begins the action of a command of bolt. It comes once, before all else.
+// ActionBegin begins the action of a command of bolt. It comes once, before all other
+// events.
 type ActionBegin struct {
 	Action  string // as in Result, or Lookup or Plan
-	Object  string // what is run or copied
+	Object  string // the object of the action
 	Targets []*inventory.Target
 	// Do is the work on the targets. It is nil if there is none: for Lookup, and if
 	// Failed follows.
@@ -58,11 +59,11 @@ type ActionBegin struct {
 // Failed or Stopped. With other actions, Failed can come instead of it.
 type ActionEnd struct {
 	Elapsed time.Duration
-	Outputs []Output // what a task's promised outputs come to
-	Failed  bool     // as a whole
+	Outputs []Output // aggregates of a task's promised outputs
+	Failed  bool     // the action as a whole has failed
 }
 
-// TargetBegin begins work on a target: its turn has come.
+// TargetBegin begins the work on a target.
 type TargetBegin struct {
 	Step   *Step // nil: it is the action of a command
 	Target *inventory.Target
@@ -76,16 +77,16 @@ type TargetOutput struct {
 	Data   []byte // valid during the call
 }
 
-// TargetResource is a resource that was changed, failed, was skipped or would be changed. It comes as soon
-// as the resource has ended.
+// TargetResource is a resource that was changed, failed, was skipped or would be
+// changed. It comes as soon as the resource has ended.
 type TargetResource struct {
 	Step     *Step
 	Target   *inventory.Target
 	Resource *Resource
 }
 
-// TargetEnd ends work on a target. It comes once for each target, also for
-// targets whose work was not begun.
+// TargetEnd ends the work on a target. It comes once for each target, also for
+// targets whose work did not begin.
 type TargetEnd struct {
 	Step   *Step
 	Result *Result
@@ -106,10 +107,10 @@ type PlanEnd struct {
 
 // A Step is an action of a plan on targets. Each has its own pointer.
 type Step struct {
-	Number      int    // from 1, in the order of beginning
+	Number      int    // from 1, in the order in which steps begin
 	Description string // "command 'id'"
 	Targets     []*inventory.Target
-	File        string // where the plan has it; "" and 0 if that is not known
+	File        string // position in the plan; "" and 0 if it is unknown
 	Line        int
 	// Quiet is set within without_default_logging: the step is not shown. It can be
 	// set while the step runs.
@@ -118,14 +119,15 @@ type Step struct {
 	// and its journal has the results.
 	Recorded bool
 
-	// Brief is set if people see its begin and its end only, as Puppet Bolt has it.
+	// Brief is set if users see only the begin and the end of the step, as in Puppet
+	// Bolt.
 	Brief bool
 
 	Function string   // the plan function: "run_command"
-	Object   string   // what the plan names: a command, a task
-	Do       Action   // nil where each target has its own
-	Secrets  []string // names of options and parameters that the plan has as Sensitive
-	RunAs    string   // overrides the settings of targets; ""
+	Object   string   // the object in the plan: a command, a task
+	Do       Action   // nil if each target has its own
+	Secrets  []string // names of the options and parameters that are Sensitive in the plan
+	RunAs    string   // overrides the settings of targets; "": no override
 	Noop     bool
 }
 
@@ -143,7 +145,7 @@ type BatchBegin struct {
 type StepEnd struct {
 	Step     *Step
 	Failures int // targets on which it failed
-	NotBegun int // targets on which it was not begun, which are no failures
+	NotBegun int // targets on which it did not begin; these are not failures
 	Elapsed  time.Duration
 }
 
@@ -157,7 +159,7 @@ type Container struct {
 // ContainerBegin begins a container.
 type ContainerBegin struct{ Container *Container }
 
-// ContainerEnd ends it.
+// ContainerEnd ends a container.
 type ContainerEnd struct {
 	Container *Container
 	Result    *ContainerResult
@@ -170,13 +172,14 @@ type ContainerResult struct {
 	Value *ordered.Map
 }
 
-// Err is the error as data: kind, msg, details and issue_code; nil without one.
+// Err returns the error as data: kind, msg, details and issue_code; nil if there is
+// none.
 func (r *ContainerResult) Err() *ordered.Map {
 	e, _ := r.Value.Value("_error").(*ordered.Map)
 	return e
 }
 
-// Status is "success" or "failure".
+// Status returns "success" or "failure".
 func (r *ContainerResult) Status() string {
 	if r.Err() != nil {
 		return "failure"
@@ -184,16 +187,16 @@ func (r *ContainerResult) Status() string {
 	return "success"
 }
 
-// Map is the result as data: object, status and value.
+// Map returns the result as data: object, status and value.
 func (r *ContainerResult) Map() *ordered.Map {
 	return ordered.Of("object", r.Image, "status", r.Status(), "value", r.Value)
 }
 
-// Message is a text that a plan prints.
+// Message is a message that a plan prints.
 type Message struct {
 	Text    string
-	Logged  string // the text as a line of the log
-	Verbose bool   // it is printed with --verbose only
+	Logged  string // the message as a line of the log
+	Verbose bool   // it is only printed with --verbose
 }
 
 // Log is a line for the log.
@@ -220,7 +223,7 @@ type Output struct {
 type OutputValue struct {
 	Value   any
 	Count   int      // targets that have it
-	Targets []string // which; none for an average and for count-by
+	Targets []string // names of these targets; none for an average and for count-by
 }
 
 func (ActionBegin) event()    {}

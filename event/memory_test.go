@@ -9,7 +9,7 @@ import (
 	"bolt/event/capture"
 )
 
-// heapWriter notes the largest heap that it sees.
+// heapWriter records the largest heap size during its writes.
 type heapWriter struct {
 	n    int64
 	next int64
@@ -27,8 +27,9 @@ func (h *heapWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestMemory captures 100 MB and renders it, three times over, as JSON.
-func TestMemory(t *testing.T) {
+// TestRenderingUsesBoundedMemory captures 100 MB and writes it as JSON, which contains it
+// three times.
+func TestRenderingUsesBoundedMemory(t *testing.T) {
 	const size = 100 << 20
 	runtime.GC()
 	var before runtime.MemStats
@@ -51,7 +52,7 @@ func TestMemory(t *testing.T) {
 	if seen.n < 2*size {
 		t.Fatalf("%d bytes of JSON, want more than %d", seen.n, 2*size)
 	}
-	const limit = 4 << 20 // the heap grows to twice what is in use before it is collected
+	const limit = 4 << 20 // the heap grows to twice the memory in use before a collection
 	if grown := int64(seen.peak) - int64(before.HeapAlloc); grown > limit {
 		t.Errorf("the heap grew by %d bytes, limit %d", grown, limit)
 	} else {

@@ -9,15 +9,16 @@ import (
 	"bolt/format/safejson"
 )
 
-// Redact is a Sink that hands events to next with secrets taken out of the texts of
-// plans: descriptions of steps, objects of their results, messages, lines of the log,
-// questions, images, and what ended the plan. redact returns a text without its secrets.
+// Redact returns a Sink that passes events to next without the secrets in the texts of
+// plans. These texts are descriptions of steps, objects of their results, messages,
+// lines of the log, questions, images, and the error that ended the plan. redact
+// returns a string without its secrets.
 //
 // Redact does not change the return value of a plan, the output of commands and
 // tasks, or the object of a command's action, which comes from the command
 // line.
 //
-// An event of FailedBy loses what RedactError removes.
+// RedactError is applied to the error of an event of FailedBy.
 func Redact(next Sink, redact func(string) string) Sink {
 	return &redactor{next: next, text: redact, steps: make(map[*Step]*redactedStep)}
 }
@@ -25,10 +26,10 @@ func Redact(next Sink, redact func(string) string) Sink {
 type redactor struct {
 	next  Sink
 	text  func(string) string
-	steps map[*Step]*redactedStep // that have not ended
+	steps map[*Step]*redactedStep // steps that have not ended
 }
 
-// redactedStep is a step without secrets, and the last object of its results: the
+// redactedStep is a step without secrets, and the last object of its results. The
 // objects of thousands of targets are mostly the same.
 type redactedStep struct {
 	Step
@@ -69,7 +70,7 @@ func (r *redactor) Event(ctx context.Context, e Event) error {
 	return r.next.Event(ctx, e)
 }
 
-// ofStep hands on an event of a step.
+// ofStep passes on an event of a step.
 func (r *redactor) ofStep(ctx context.Context, e Event, s *Step) error {
 	own := r.steps[s]
 	if own == nil {
@@ -90,14 +91,15 @@ func (r *redactor) ofStep(ctx context.Context, e Event, s *Step) error {
 	return r.next.Event(ctx, OfStep(e, &own.Step))
 }
 
-// step is a copy of a step.
+// step returns a redacted copy of a step.
 func (r *redactor) step(s *Step) *Step {
 	shown := *s
 	shown.Description, shown.Object = r.text(s.Description), r.text(s.Object)
 	return &shown
 }
 
-// withObject is the result with another object. The plan's own stays as it is.
+// withObject returns a copy of the result with another object. It does not change the
+// plan's own result.
 func withObject(r *Result, object string) *Result {
 	if r.Object == "" || r.Object == object {
 		return r
@@ -107,7 +109,7 @@ func withObject(r *Result, object string) *Result {
 	return &shown
 }
 
-// results changes the objects of results. The result is nil only for nil.
+// results replaces the objects of results. It returns nil only for nil.
 func (r *redactor) results(list []*Result) []*Result {
 	if list == nil {
 		return nil
@@ -155,7 +157,7 @@ func (r *redactor) stopped(s Stopped) Stopped {
 	return s
 }
 
-// data is data of a plan without secrets. In results it changes the object alone.
+// data returns data of a plan without secrets. In results it only changes the object.
 func (r *redactor) data(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -178,8 +180,8 @@ func (r *redactor) data(v any) any {
 	return v
 }
 
-// redactedResult is a result, which is made when it is written, without secrets in its
-// object.
+// redactedResult is a result without secrets in its object. Its data is made when it
+// is written.
 type redactedResult struct {
 	text   func(string) string
 	result safejson.Lazy
@@ -195,8 +197,8 @@ func (r redactedResult) Data() (any, error) {
 	return data, err
 }
 
-// HasSecret reports whether redact would change a text in data. If v is not data of
-// package ordered, it cannot tell, and reports true.
+// HasSecret reports whether redact would change a string in data. If v is not data of
+// package ordered, it reports true.
 func HasSecret(v any, redact func(string) string) bool {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, *big.Int:

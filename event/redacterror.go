@@ -6,9 +6,9 @@ import (
 	"bolt/format/fault"
 )
 
-// RedactError returns an error whose texts have gone through redact. An error
-// with a secret loses its causes, because --trace prints them, and the details
-// that have a secret.
+// RedactError returns an error with redacted strings. If the error contains a
+// secret, it loses its causes, because --trace prints them, and it loses
+// details that contain a secret.
 func RedactError(err error, redact func(string) string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

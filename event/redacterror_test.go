@@ -31,8 +31,8 @@ func TestRedactError(t *testing.T) {
 	}
 }
 
-// TestRedactFailedBy checks that the event of an error loses the details that have a
-// secret.
+// TestRedactFailedBy checks that the event of an error loses the details that
+// contain a secret.
 func TestRedactFailedBy(t *testing.T) {
 	var got Event
 	sink := Redact(Func(func(_ context.Context, e Event) error { got = e; return nil }), func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") })

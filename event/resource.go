@@ -8,11 +8,12 @@ import (
 // Applied has the outcomes of a catalog's resources on one target.
 type Applied struct {
 	Changed, Failed, Unchanged, Skipped, Noop int
-	// Resources are all that are not unchanged, or have audited properties that changed between two runs, in the order in which they ended.
+	// Resources are the resources that are not unchanged or whose audited properties changed
+	// between two runs, in the order in which they ended.
 	Resources []Resource
 	// Logs are messages about resources, such as the output of a program.
 	Logs []ResourceLog
-	// Catalog is the catalog that was applied; nil if it is not known.
+	// Catalog is the catalog that was applied; nil if it is unknown.
 	Catalog json.Marshaler `json:"-"`
 }
 
@@ -27,7 +28,7 @@ type Resource struct {
 	Status string // changed, failed, skipped, noop, unchanged
 	// Refreshed is set if a refresh was carried out successfully.
 	Refreshed bool
-	Reason    string // for which it was skipped
+	Reason    string // why it was skipped
 	Place     string // of the declaration, FILE:LINE; "" if it has none
 	Changes   []Change
 }
@@ -42,7 +43,7 @@ type Change struct {
 
 // A ResourceLog is a message about a resource.
 type ResourceLog struct {
-	Ref     string // "" if it is about none
+	Ref     string // "" if it is about no resource
 	Level   string // debug, info, notice, warning, err
 	Message string
 }

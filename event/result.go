@@ -14,7 +14,7 @@ import (
 type Result struct {
 	Target *inventory.Target
 	Action string // "command", "script", "task", "upload", "download", "apply", "lookup"
-	Object string // what was run or copied; "" and null in JSON when the action itself did not happen
+	Object string // the object of the action; "" and null in JSON if the action did not run
 
 	// Output is the output of a command or script; nil for other actions, and if
 	// nothing ran. If it is set, Status is the command's exit. The emitter of the
@@ -31,7 +31,7 @@ type Result struct {
 	Value *ordered.Map
 
 	Err     *Error
-	Elapsed time.Duration // from its start to its end, without waiting for a turn
+	Elapsed time.Duration // from its start to its end, without the time in the queue
 }
 
 // OK reports success.
@@ -53,26 +53,26 @@ func (r *Result) Ending() Ending {
 	return EndFailed
 }
 
-// Error is a failure as Puppet Bolt words it in JSON.
+// Error is a failure in the form of Puppet Bolt's JSON.
 type Error struct {
 	Kind    string          // "puppetlabs.tasks/connect-error", …
 	Code    string          // issue code, "CONNECT_ERROR", …; "" if none
 	Msg     string          // for people, may have several lines
-	Hint    string          // what to do, where Msg does not say it; "" if there is nothing to say
+	Hint    string          // what to do, if Msg does not contain it; "" without advice
 	Details *ordered.Map    // never nil
-	Class   transport.Class // ours, finer than Kind; "failed" for a command's own exit
+	Class   transport.Class // finer than Kind, not in Puppet Bolt; "failed" for a command's own exit
 	// Command is set if the command or task ran and itself failed. Its object and
 	// output are then shown beside the error.
 	Command bool
 	// Given is the error that the task itself returned, in place of the fields
 	// above; nil for all other errors.
 	Given *ordered.Map
-	// Bare is set if the error that the task gave had no details. A plan then adds its
-	// place to those of Given.
+	// Bare is set if the error that the task returned had no details. A plan then adds
+	// its position to the details of Given.
 	Bare bool
 }
 
-// Classes of results that no transport can produce.
+// These classes of results are not classes of a transport.
 const (
 	ClassFailed  transport.Class = "failed"  // the command's own exit
 	ClassSkipped transport.Class = "skipped" // never begun

@@ -53,7 +53,7 @@ func (r *Result) Members() (*ordered.Map, error) {
 func (r *Result) Member(key string) (v any, ok bool, err error) {
 	for k, member := range r.members() {
 		if valid(k) == key {
-			v, ok = member, true // the last of its name counts
+			v, ok = member, true // the last member of a name takes effect
 		}
 	}
 	if !ok {
@@ -66,8 +66,8 @@ func (r *Result) Member(key string) (v any, ok bool, err error) {
 // An outputText is a member whose text is in Output.
 type outputText struct {
 	write func(io.Writer) error
-	size  int64  // about, in bytes
-	same  string // the member before that is equal; "" if none is known
+	size  int64  // approximate size in bytes
+	same  string // an earlier member with the same text; "" if none is known
 }
 
 func (t outputText) String() (string, error) {
@@ -103,7 +103,7 @@ func (r *Result) members() iter.Seq2[string, any] {
 // it.
 const truncatedKey = "truncated"
 
-// Truncated returns a warning if output was cut, else "". ways names the
+// Truncated returns a warning if output was cut, else "". ways contains the
 // options with which the user gets the whole output.
 func (r *Result) Truncated(ways string) string {
 	if !r.ShowsOutput() || !r.Output.Cut() {
@@ -121,7 +121,7 @@ func (r *Result) Truncated(ways string) string {
 	return fmt.Sprintf("The output of %s was cut when it was recorded.", name)
 }
 
-// outputs are the members of a command.
+// outputs yields the members of a command's result.
 func (r *Result) outputs(yield func(string, any) bool) bool {
 	o := r.Output
 	stream := func(s capture.Stream) outputText {
@@ -142,7 +142,8 @@ func (r *Result) outputs(yield func(string, any) bool) bool {
 		(!o.Cut() || yield(truncatedKey, true))
 }
 
-// plain returns v as it is after it was written as JSON and read again.
+// plain returns v in the form that it has after it was written as JSON and read
+// again.
 func plain(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, int64:
@@ -189,7 +190,7 @@ func valid(s string) string {
 	}
 	var b strings.Builder
 	u := safetext.NewUTF8(&b)
-	_, _ = io.WriteString(u, s) // a Builder takes everything
+	_, _ = io.WriteString(u, s) // a Builder returns no errors
 	_ = u.Flush()
 	return b.String()
 }

@@ -11,10 +11,9 @@ import (
 	"bolt/transport"
 )
 
-// WriteJSON writes the result to w on one line, without the line's end, with
-// the keys and their order as Puppet Bolt has them (Bolt::Result#to_data). It
-// copies Output in parts and never holds all of it. Bytes that are not UTF-8
-// become \xHH.
+// WriteJSON writes the result to w on one line, without a newline. The keys and
+// their order are those of Puppet Bolt (Bolt::Result#to_data). It copies Output
+// in parts and never holds all of it. Bytes that are not UTF-8 become \xHH.
 func (r *Result) WriteJSON(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	j := jsonResult{b: b}
@@ -60,7 +59,7 @@ func (r *Result) WriteMembers(w io.Writer) error {
 // jsonResult writes until the first error.
 type jsonResult struct {
 	b     *bufio.Writer
-	comma bool // a member came before
+	comma bool // a member was written before
 	err   error
 }
 

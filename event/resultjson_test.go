@@ -13,7 +13,7 @@ import (
 	"bolt/transport"
 )
 
-// A piece is what a test writes to an output.
+// A piece is a piece that a test writes to an output.
 type piece struct {
 	stream capture.Stream
 	text   string
@@ -132,8 +132,8 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
-// isData checks that the data of a result is what is read of its JSON, and each
-// member by itself too.
+// isData checks that the data of a result equals its parsed JSON, and that each
+// member does, too.
 func isData(t *testing.T, r *Result) {
 	t.Helper()
 	written, err := ordered.ParseJSON([]byte(text(t, r.WriteJSON)))
@@ -155,7 +155,7 @@ func isData(t *testing.T, r *Result) {
 	}
 }
 
-// TestData has what a task and a plan may put into a result.
+// TestData checks values that a task or a plan can put into a result.
 func TestData(t *testing.T) {
 	web1 := target("caf\xe9")
 	for name, r := range map[string]*Result{

@@ -2,28 +2,29 @@ package event
 
 import "context"
 
-// A Sink takes events.
+// A Sink receives events.
 //
 // Event is called from one goroutine at a time. A slow sink slows the work.
 //
-// If Event returns an error for the begin of an action, a batch, a container or
-// a target, that thing is not begun. An error for another event ends the work,
-// for example when the disk is full or the reader of the output has gone.
-// Events continue to arrive after an error, so that the sinks without an error
-// receive the end.
+// If Event returns an error for the beginning of an action, a batch, a
+// container or a target, it is not begun. An error for another event ends the
+// work, for example when the disk is full or the reader of the output has
+// ended. Events continue to arrive after an error, so that the sinks without an
+// error receive the end.
 type Sink interface {
 	Event(ctx context.Context, e Event) error
 }
 
-// Func is a function as a Sink.
+// Func makes a function a Sink.
 type Func func(ctx context.Context, e Event) error
 
 // Event calls f.
 func (f Func) Event(ctx context.Context, e Event) error { return f(ctx, e) }
 
-// Fan is a Sink that hands each event to sinks, in their order, and returns the
-// first error. After an error for a begin, the later sinks do not get that
-// event, because the thing is not begun. Fan skips nil sinks.
+// Fan returns a Sink that passes each event to sinks, in their order, and
+// returns the first error. If a sink returns an error for a beginning, the
+// later sinks do not get that event, because it is not begun. Fan skips nil
+// sinks.
 func Fan(sinks ...Sink) Sink {
 	var list fan
 	for _, s := range sinks {
@@ -49,7 +50,7 @@ func (f fan) Event(ctx context.Context, e Event) error {
 	return first
 }
 
-// Begins reports whether an event is a begin that a sink can prevent by an
+// Begins reports whether an event is a beginning that a sink can prevent by an
 // error.
 func Begins(e Event) bool {
 	switch e.(type) {

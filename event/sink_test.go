@@ -13,7 +13,8 @@ import (
 	"bolt/transport"
 )
 
-// TestFan: all sinks get an event, but for those behind an error from a begin.
+// TestFan checks that all sinks get an event, except sinks after an error for a
+// beginning.
 func TestFan(t *testing.T) {
 	wrong := errors.New("wrong")
 	for _, tt := range []struct {
@@ -40,7 +41,7 @@ func (l lazy) Data() (any, error) { return l.data, nil }
 
 func hide(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }
 
-// TestRedact: texts of plans are without secrets, and what others have stays as it is.
+// TestRedact checks that texts of plans lose their secrets and other data is unchanged.
 func TestRedact(t *testing.T) {
 	one := &Step{Number: 1, Description: "echo hunter2", Object: "hunter2"}
 	value := ordered.Of("stdout", "hunter2")
@@ -87,8 +88,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestRedactStep: a step is the same for the sinks behind from its begin to its end, and
-// gets quiet with the plan's own.
+// TestRedactStep checks that the later sinks get the same step in all events, and that
+// it becomes quiet together with the plan's own step.
 func TestRedactStep(t *testing.T) {
 	var seen []*Step
 	var quiet []bool
@@ -111,7 +112,8 @@ func TestRedactStep(t *testing.T) {
 	}
 }
 
-// TestRedactLater: of a result that is made when it is written, only the object changes.
+// TestRedactLater checks that only the object changes in a result that is made when it
+// is written.
 func TestRedactLater(t *testing.T) {
 	var got Failed
 	s := Redact(Func(func(_ context.Context, e Event) error { got = e.(Failed); return nil }), hide)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestSteps checks that StepOf and OfStep know each event with a field Step.
-func TestSteps(t *testing.T) {
+// TestStepOfKnowsEveryEvent checks that StepOf and OfStep handle each event with a field
+// Step.
+func TestStepOfKnowsEveryEvent(t *testing.T) {
 	known := make(map[string]bool)
 	s := &Step{Number: 1}
 	for name, e := range map[string]Event{

@@ -18,13 +18,13 @@ import (
 // Stream names an output stream of a command.
 type Stream uint8
 
-// The two streams.
+// These are the two streams.
 const (
 	Stdout Stream = iota
 	Stderr
 )
 
-// Limits of an Output, unless its options say otherwise.
+// These are the default limits of an Output.
 const (
 	// DefaultMemory applies to each target. The output of a hundred targets, or of
 	// some thousands with short results, stays within a few MB. Any normal output
@@ -55,7 +55,7 @@ type Output struct {
 	memory int
 	limit  int64
 	dir    string
-	spill  *Spill // nil: one of its own, when there is something to spill
+	spill  *Spill // nil: its own Spill, made when it is needed
 
 	// The log is a sequence of records: a header of 4 bytes, big endian, with
 	// the stream in the top bit and the length of the data below, then the
@@ -66,18 +66,18 @@ type Output struct {
 
 	kept    [2]int64 // bytes by stream
 	dropped [2]int64
-	reason  error // why bytes were dropped, nil: the limit
-	full    bool  // nothing more is kept
-	cut     bool  // what was written was cut already
+	reason  error // why bytes were dropped; nil: because of the limit
+	full    bool  // later bytes are dropped
+	cut     bool  // the written data was already cut
 	printed bool  // there was a byte other than white space
 	closed  bool
-	holders atomic.Int32 // that keep it, beside the one that made it
+	holders atomic.Int32 // other holders, in addition to the creator
 }
 
 const (
 	recordHeader = 4
 	streamBit    = 1 << 31
-	maxPiece     = 32 << 10 // taken of a Write at a time
+	maxPiece     = 32 << 10 // maximum size of a piece of a Write
 )
 
 // errClosed is the error of reading after Close.
@@ -129,7 +129,7 @@ func (c *Output) write(s Stream, p []byte) {
 	c.dropped[s] += int64(len(p))
 }
 
-// record adds one piece to the log and reports whether it could.
+// record adds one piece to the log and reports whether it succeeded.
 func (c *Output) record(s Stream, p []byte) bool {
 	if len(c.buf) > 0 && len(c.buf)+recordHeader+len(p) > c.memory {
 		if err := c.move(); err != nil {
@@ -257,7 +257,7 @@ func (c *Output) WriteMerged(w io.Writer) error {
 	return nil
 }
 
-// mark writes the line that stands for n bytes.
+// mark writes the line that replaces n dropped bytes.
 func (c *Output) mark(w io.Writer, n int64) error {
 	why := fmt.Sprintf("more than %d bytes were printed", c.limit)
 	if c.reason != nil {
@@ -301,7 +301,7 @@ func (c *Output) Each(take func(s Stream, data []byte) error) error {
 	return nil
 }
 
-// piece is a part of the log; data is valid until the next one.
+// piece is a part of the log; data is valid until the next piece.
 type piece struct {
 	stream Stream
 	data   []byte
@@ -338,8 +338,8 @@ func (c *Output) pieces() iter.Seq2[piece, error] {
 	}
 }
 
-// readRecords hands the records of a file, size bytes in all, to yield, in pieces
-// that fit its buffer, and reports whether to go on.
+// readRecords passes the records of a file to yield, in pieces that fit its
+// buffer. The file has size bytes. It reports whether to continue.
 func readRecords(r io.Reader, size int, yield func(piece, error) bool) bool {
 	buf := make([]byte, max(recordHeader, min(size, 32<<10)))
 	have, pos := 0, 0

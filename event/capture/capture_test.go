@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// printed is what a test writes to an Output.
+// printed is a piece that a test writes to an Output.
 type printed struct {
 	stream Stream
 	text   string
@@ -67,7 +67,7 @@ func TestOutputKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestOutputRandom compares with plain buffers, for pieces of many sizes and
+// TestOutputRandom compares an Output with plain buffers, for pieces of many sizes and
 // all ways of spilling.
 func TestOutputRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -224,8 +224,8 @@ func TestOutputManyReaders(t *testing.T) {
 	readers.Wait()
 }
 
-// BenchmarkOutputMiB captures 1 MiB in pieces of an SSH packet, of which all
-// but the end goes to the file.
+// BenchmarkOutputMiB captures 1 MiB in pieces of the size of an SSH packet. Nearly all
+// of it goes to the file.
 func BenchmarkOutputMiB(b *testing.B) {
 	chunk := bytes.Repeat([]byte("x"), 32<<10)
 	b.SetBytes(1 << 20)
@@ -244,8 +244,9 @@ func BenchmarkOutputMiB(b *testing.B) {
 	}
 }
 
-// TestRetain: an output is open until each that keeps it has closed it.
-func TestRetain(t *testing.T) {
+// TestRetainKeepsOutputOpen checks that an output stays open until every holder has
+// closed it.
+func TestRetainKeepsOutputOpen(t *testing.T) {
 	c := New(Options{})
 	if _, err := io.WriteString(c.Stream(Stdout), "x"); err != nil {
 		t.Fatal(err)

@@ -17,20 +17,20 @@ import (
 // safe for concurrent use.
 type Spill struct {
 	dir  string
-	slot int   // the file is cut into places of so many bytes
-	most int64 // of inMemory
+	slot int   // size of a slot of the file, in bytes
+	most int64 // limit of inMemory
 
-	inMemory atomic.Int64 // bytes that Outputs hold there which have ended
+	inMemory atomic.Int64 // bytes in memory of Outputs that have ended
 
 	mu     sync.Mutex
-	file   *os.File // nil before the first
-	slots  int64    // that the file has
+	file   *os.File // nil before the first use
+	slots  int64    // number of slots in the file
 	free   []int64
 	closed bool
 }
 
-// NewSpill returns an empty Spill, which makes a file in dir ("" for the
-// system's) when it needs one.
+// NewSpill returns an empty Spill. When it needs a file, it makes one in dir (""
+// for the system's directory).
 func NewSpill(dir string) *Spill { return newSpill(dir, DefaultMemory) }
 
 func newSpill(dir string, slot int) *Spill { return &Spill{dir: dir, slot: slot, most: maxInMemory} }
@@ -47,7 +47,7 @@ func (s *Spill) Close() error {
 	return f.Close()
 }
 
-// take returns the file and a place in it.
+// take returns the file and a free slot in it.
 func (s *Spill) take() (f *os.File, slot int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ var errSpillClosed = errors.New("the file of outputs is closed")
 type pages struct {
 	spill *Spill
 	slots []int64
-	sizes []int // how much of each slot is used
+	sizes []int // used bytes of each slot
 }
 
 // add appends p, or changes nothing after an error.
@@ -110,7 +110,7 @@ func (g *pages) add(p []byte) (err error) {
 	return err
 }
 
-// reader returns a reader of the stored data, which has size bytes.
+// reader returns a reader of the stored data; size is its length.
 func (g *pages) reader() (r io.Reader, size int, err error) {
 	g.spill.mu.Lock()
 	f, closed := g.spill.file, g.spill.closed

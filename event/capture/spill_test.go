@@ -21,8 +21,8 @@ func spill(t testing.TB) *Spill {
 	return s
 }
 
-// TestSpillShared: many large outputs at once are one open file, and each is
-// read as it was written.
+// TestSpillShared checks that many large outputs share one open file, and that each can be read
+// back unchanged.
 func TestSpillShared(t *testing.T) {
 	s := spill(t)
 	const outputs = 50
@@ -62,8 +62,8 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// TestSpillReuse: places are used again when their Output is closed, or when
-// nobody has it any more.
+// TestSpillReuse checks that slots are reused after their Output was closed or has become
+// unreachable.
 func TestSpillReuse(t *testing.T) {
 	s := spill(t)
 	large := strings.Repeat("x", 3*DefaultMemory)
@@ -98,9 +98,9 @@ func TestSpillReuse(t *testing.T) {
 	}
 }
 
-// TestSettle: what is beyond the memory for outputs that have ended goes to the
-// file, and small ones stay.
-func TestSettle(t *testing.T) {
+// TestSettleMovesOutputsToFile checks that ended outputs go to the file if they exceed the memory
+// limit, and that small ones stay in memory.
+func TestSettleMovesOutputsToFile(t *testing.T) {
 	s := spill(t)
 	s.most = 1 << 20
 	text := strings.Repeat("0123456789abcde\n", 2<<10)
@@ -128,7 +128,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSpillClosed: what is in the file cannot be read any more, nor written.
+// TestSpillClosed checks that reading and writing fail after Close.
 func TestSpillClosed(t *testing.T) {
 	s := spill(t)
 	large := strings.Repeat("x", 2*DefaultMemory)

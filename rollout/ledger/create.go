@@ -247,7 +247,7 @@ func (l *Ledger) Since(ctx context.Context, s *rollout.State) (id, node string, 
 		if err != nil {
 			return "", "", err
 		}
-		if other.Ended() && other.Action { // it leaves no release on its nodes
+		if other.Ended() && !other.Leaves {
 			continue
 		}
 		ran := make(map[string]bool)

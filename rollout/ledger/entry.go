@@ -35,8 +35,7 @@ type Summary struct {
 	Author   string        `json:"author,omitempty"`
 	Start    time.Time     `json:"start"`
 	Nodes    int           `json:"nodes"`
-	Last     time.Time     `json:"last"`             // of the last event
-	Action   bool          `json:"action,omitempty"` // it runs a plan or a task
+	Last     time.Time     `json:"last"` // of the last event
 	// Leaves is set unless the rollout runs a plan or a task, or in noop mode. Other rollouts leave a
 	// release on their nodes.
 	Leaves bool `json:"leaves,omitempty"`
@@ -61,7 +60,7 @@ type fates struct {
 }
 
 // The values of the summary of a log: a Summary, the names of the nodes, and their fates. The names are lines of one string, which is
-// read much faster than a list. The last two values are empty for a rollout of a plan or a task.
+// read much faster than a list. The last two values are empty for a rollout that leaves no release.
 const (
 	valueSummary = 1 + iota
 	valueNames
@@ -76,7 +75,7 @@ func summaryOf(s *rollout.State) Summary {
 	phase, reason := s.Phase()
 	return Summary{
 		Revision: s.Revision(), Release: c.Release, Parent: c.Parent, State: phase, Reason: reason, Author: c.Author, Start: s.Start(), Nodes: len(c.Nodes),
-		Last: s.Last(), Action: !c.Strategy.Action.IsZero(), Leaves: !c.Noop && !c.Strategy.Passive() && c.Strategy.Action.IsZero(),
+		Last: s.Last(), Leaves: !c.Noop && !c.Strategy.Passive() && c.Strategy.Action.IsZero(),
 	}
 }
 
@@ -99,17 +98,14 @@ func fatesOf(s *rollout.State) fates {
 		return f
 	}
 	index := make(map[string]int)
-	status := s.Status().Nodes
 	for _, n := range c.Nodes {
-		state, left := status[n.Name].State, s.Left(n.Name)
 		is := fate{Ran: s.Ran(n.Name)}
 		release := ""
-		switch {
-		case left == rollout.LeftRelease:
+		switch s.Left(n.Name) {
+		case rollout.LeftRelease:
 			release, is.Catalog, is.Left, is.Healthy = n.Release, n.Catalog, true, true
-		case left == rollout.LeftPart, state == rollout.NodeFailed, state == rollout.NodeTimeout, state == rollout.NodeLost:
-			// The run can have changed a part of the node. The release that the node had before is the last
-			// one that it had as a whole.
+		case rollout.LeftPart:
+			// The release that the node had before is the last one that it had as a whole.
 			release, is.Catalog, is.Left = n.Previous, n.PreviousCatalog, true
 		}
 		at, known := index[release]
@@ -133,7 +129,7 @@ func (l *Ledger) Summarize(ctx context.Context, s *rollout.State) error {
 	}
 	head := summaryOf(s)
 	parts := []any{valueSummary - 1: head, valueNames - 1: "", valueFates - 1: fates{}}
-	if !head.Action {
+	if head.Leaves {
 		parts[valueNames-1], parts[valueFates-1] = strings.Join(namesOf(s), "\n"), fatesOf(s)
 	}
 	values := make([]json.RawMessage, len(parts))

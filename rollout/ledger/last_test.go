@@ -8,7 +8,7 @@ import (
 	"bolt/rollout/strategy"
 )
 
-// ran makes a rollout in which runs have outcomes, by node, and ends it.
+// ran makes a rollout in which runs have outcomes, by node, and ends it. The hooks of nodes without an outcome fail.
 func ran(t *testing.T, l *Ledger, c *rollout.Created, outcomes map[string]rollout.Outcome) {
 	t.Helper()
 	if err := l.Create(t.Context(), c, "ann"); err != nil {
@@ -38,8 +38,11 @@ func ran(t *testing.T, l *Ledger, c *rollout.Created, outcomes map[string]rollou
 			add(e)
 		}
 		for _, e := range due {
-			if started, is := e.(*rollout.NodeStarted); is {
-				add(&rollout.NodeFinished{Node: started.Node, Run: started.Run, Outcome: outcomes[started.Node]})
+			switch e := e.(type) {
+			case *rollout.NodeStarted:
+				add(&rollout.NodeFinished{Node: e.Node, Run: e.Run, Outcome: outcomes[e.Node]})
+			case *rollout.HookStarted:
+				add(&rollout.HookFinished{Node: e.Node, Run: e.Run, Hook: e.Hook, OK: outcomes[e.Node] != ""})
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"bolt/rollout"
 	"bolt/rollout/driver"
@@ -39,11 +38,11 @@ func (v *Invocation) supersedeChecks(ctx context.Context, b *book, c *rollout.Cr
 		if !s.Created().Strategy.Passive() {
 			continue
 		}
-		driven, err := v.driven(ctx, b, o.Rollout)
+		by, err := b.driver(ctx, o.Rollout)
 		if err != nil {
-			return some, failed(err)
+			return some, err
 		}
-		if driven {
+		if by != "" {
 			continue
 		}
 		if err := v.supersede(ctx, b, c, o); err != nil {
@@ -52,17 +51,4 @@ func (v *Invocation) supersedeChecks(ctx context.Context, b *book, c *rollout.Cr
 		some = true
 	}
 	return some, nil
-}
-
-// driven reports whether a process drives a rollout.
-func (v *Invocation) driven(ctx context.Context, b *book, id string) (bool, error) {
-	const least = time.Second // the lease is released at once
-	lease, err := b.store.Lease(ctx, ledger.Log(id), v.holder(), least)
-	if _, held := errors.AsType[*store.HeldError](err); held {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, lease.Release(ctx)
 }

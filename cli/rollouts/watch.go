@@ -236,6 +236,7 @@ func (w *watcher) findDriver(ctx context.Context) (changed bool) {
 
 func (w *watcher) draw() error {
 	w.look.Width, w.look.Height = w.screen.Size()
+	w.look.Next = goesOn(w.view.State())
 	f := w.view.Frame(time.Now(), w.look)
 	w.look.Scroll, w.page = f.Scroll, f.Page
 	return failed(w.screen.Draw(f.Lines))

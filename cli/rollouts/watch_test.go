@@ -165,6 +165,9 @@ func TestWatchRollback(t *testing.T) {
 	back.do(c, &rollout.DriverStarted{Session: "b", Holder: "ann@desk"})
 	w.sees("rollback 1 rest running")
 	w.sees("rollback: web1: started")
+	if next := goesOn(back.state); next != "bolt rollout resume "+w.state.Created().Rollout {
+		t.Errorf("the rollback goes on with %s", next)
+	}
 	back.do(&rollout.NodeFinished{Node: "web1", Run: w.runs["web1"], Outcome: rollout.OutcomeDone, Changed: true})
 	w.do(&rollout.RollbackFinished{Rollout: name, State: rollout.Succeeded, Nodes: []string{"web1"}})
 	if err := w.left(); err != nil || !strings.Contains(w.out.String(), "rolled_back") {

@@ -23,6 +23,8 @@ type Look struct {
 	Failed        bool // only failed nodes
 	// Driver is the holder of the lease of the rollout, "" if no process drives it.
 	Driver string
+	// Next is the command with which the rollout goes on if no process drives it, or if it is paused.
+	Next string
 	// What names the release, plan or task of the rollout.
 	What string
 }
@@ -207,25 +209,19 @@ func phaseStyle(p rollout.Phase) string {
 // driver returns the process that drives the rollout, and the command with which the rollout goes on; "" if it goes on by
 // itself.
 func (d *drawing) driver() (who, command string) {
-	id := d.text(d.main.id)
-	phase, _ := d.main.state.Phase()
 	if d.Driver == "" {
-		who = "No process drives it. It goes on with:"
-		command = "bolt rollout resume " + id
-	} else {
-		who = "Driven by " + d.text(d.Driver)
+		return "No process drives it. It goes on with:", d.text(d.Next)
 	}
+	phase, _ := d.main.state.Phase()
 	parts := d.parts()
 	back, _ := parts[len(parts)-1].state.Phase()
 	switch {
-	case phase == rollout.AwaitingApproval && d.Driver == "":
-		command = "bolt rollout approve " + id + ", then bolt rollout resume " + id
 	case phase == rollout.AwaitingApproval:
-		command = "bolt rollout approve " + id
+		command = "bolt rollout approve " + d.text(d.main.id)
 	case phase == rollout.PausedPhase || back == rollout.PausedPhase:
-		command = "bolt rollout resume " + id
+		command = d.text(d.Next)
 	}
-	return who, command
+	return "Driven by " + d.text(d.Driver), command
 }
 
 // clocks lists the approvals that are missing, and the times that run.

@@ -171,6 +171,7 @@ func (g *stage) frame(l Look) (text string) {
 	if l.What == "" {
 		l.What = "release 61975abe42e8"
 	}
+	l.Next = "bolt rollout resume " + id
 	for _, line := range g.view.Frame(g.now, l).Lines {
 		text += line.String() + "\n"
 	}

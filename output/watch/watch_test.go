@@ -187,7 +187,7 @@ func TestHostile(t *testing.T) {
 	g.measured(gate.Successful, evil)
 	g.do(&rollout.Paused{By: evil, Reason: evil})
 	for _, width := range []int{1, 2, 7, 40, 80, 300} {
-		f := g.view.Frame(g.now, Look{Width: width, Height: 40, Driver: evil, What: evil})
+		f := g.view.Frame(g.now, Look{Width: width, Height: 40, Driver: evil, Next: evil, What: evil})
 		for _, line := range f.Lines {
 			if strings.ContainsFunc(line.String(), func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' }) || columns.Count(line.String()) > width {
 				t.Errorf("width %d: the line %q is not safe", width, line)

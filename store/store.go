@@ -127,7 +127,7 @@ type Logs interface {
 	// takes nothing and changes nothing.
 	Held(ctx context.Context, name string) (*HeldError, error)
 	// Drop removes a log, its summary, and the records of leases of the same name. The error is a *ConflictError if the last
-	// revision is not at. The caller must see to it that no other process leases the name at the same time.
+	// revision is not at, which is 0 for a name that only leases have. The caller must see to it that no other process leases the name at the same time.
 	Drop(ctx context.Context, log string, at Revision) error
 }
 
@@ -137,8 +137,7 @@ type Summaries interface {
 	// *ConflictError if the log has another revision. The summary can be lost in a crash.
 	Summarize(ctx context.Context, log string, at Revision, values ...json.RawMessage) error
 	// Summary returns the first n values of the summary of a log. It returns nil if the log has no summary, if events were
-	// appended since, or if the summary or the last event is damaged. It does not read the other events, so it
-	// does not find out whether these are damaged.
+	// appended since, or if the summary is damaged. It does not verify the events of the log.
 	Summary(ctx context.Context, log string, n int) ([]json.RawMessage, error)
 }
 

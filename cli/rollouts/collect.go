@@ -9,6 +9,7 @@ import (
 	"bolt/internal/safetext"
 	"bolt/output/layout"
 	"bolt/rollout/ledger"
+	"bolt/rollout/webhook"
 )
 
 // CollectOptions are those of rollout gc.
@@ -47,6 +48,9 @@ func (v *Invocation) Collect(ctx context.Context, o *CollectOptions) error {
 		return err
 	}
 	c, err := b.ledger.Collect(ctx, ledger.CollectOptions{Holder: v.holder(), Keep: keep, Noop: o.noop})
+	if err == nil && !o.noop {
+		err = webhook.Collect(ctx, b.store)
+	}
 	if err != nil {
 		return failed(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"bolt/store"
@@ -97,7 +96,7 @@ func (l *Ledger) families(ctx context.Context) (families [][]*Entry, needed map[
 			}
 		}
 		e.state = nil // a project can have more rollouts than fit into the memory
-		if last := len(families) - 1; last >= 0 && familyOf(families[last][0].ID) == familyOf(e.ID) {
+		if last := len(families) - 1; last >= 0 && Origin(families[last][0].ID) == Origin(e.ID) {
 			families[last] = append(families[last], e)
 		} else {
 			families = append(families, []*Entry{e})
@@ -108,14 +107,6 @@ func (l *Ledger) families(ctx context.Context) (families [][]*Entry, needed map[
 		slices.Reverse(f)
 	}
 	return families, needed, nil
-}
-
-// familyOf returns the ID of a rollout without the suffix of a rollback.
-func familyOf(id string) string {
-	if IsRollback(id) {
-		id = id[:strings.LastIndex(id, rollbackMark)]
-	}
-	return id
 }
 
 // remove removes a rollout that has ended. It returns false if a process drives it, or if it has other events by now.

@@ -47,6 +47,14 @@ func IsRollback(id string) bool {
 	return at >= 0 && strings.Trim(id[at+len(rollbackMark):], "-0123456789") == ""
 }
 
+// Origin returns the ID of the rollout that a rollback takes back. For other IDs, it returns the ID itself.
+func Origin(id string) string {
+	if IsRollback(id) {
+		id = id[:strings.LastIndex(id, rollbackMark)]
+	}
+	return id
+}
+
 // Rollbacks returns the IDs of the rollbacks of a rollout, the oldest first.
 func (l *Ledger) Rollbacks(ctx context.Context, id string) ([]string, error) {
 	names, err := l.logs.Names(ctx, Log(id+rollbackMark))

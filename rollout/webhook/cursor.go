@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"bolt/rollout/ledger"
 	"bolt/store"
 )
 
@@ -31,8 +33,14 @@ type position struct {
 	Delivered store.Revision `json:"delivered"`
 }
 
+// prefix begins the names of cursors and of the leases of deliveries.
+const prefix = "webhooks/"
+
 // cursorLog is the name of a cursor.
-func cursorLog(h *Hook, rollout string) string { return "webhooks/" + h.id() + "/" + rollout }
+func cursorLog(h *Hook, rollout string) string { return prefix + h.id() + "/" + rollout }
+
+// leaseOf is the name of the lease under which the events of a rollout are sent.
+func leaseOf(rollout string) string { return prefix + rollout }
 
 // begin records that a webhook gets the events of a rollout, from the first one, unless that is recorded already.
 func begin(ctx context.Context, logs store.Logs, h *Hook, rollout string) error {
@@ -82,3 +90,46 @@ func (c *cursor) save(ctx context.Context) error {
 
 // due reports whether the last record is old.
 func (c *cursor) due() bool { return time.Since(c.when) >= saving }
+
+// Collect removes the positions of webhooks in rollouts that the store does not have any more.
+func Collect(ctx context.Context, logs store.Logs) error {
+	names, err := logs.Names(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	// The rollouts are read after the positions, so those of a rollout that begins now stay.
+	ids, err := ledger.In(logs).IDs(ctx)
+	if err != nil {
+		return err
+	}
+	has := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		has[id] = true
+	}
+	for _, name := range names {
+		id := name[strings.LastIndexByte(name, '/')+1:]
+		if has[id] || has[ledger.Origin(id)] { // the log of a rollback begins later than its position
+			continue
+		}
+		held, err := logs.Held(ctx, leaseOf(id))
+		if err != nil {
+			return err
+		}
+		if held != nil { // another process sends events; the next call removes the position
+			continue
+		}
+		events, err := logs.Load(ctx, name, 0)
+		if err != nil {
+			return err
+		}
+		// The position is the last one to go: without it, nothing would find the lease.
+		err = logs.Drop(ctx, leaseOf(id), 0)
+		if err == nil {
+			err = logs.Drop(ctx, name, store.Revision(len(events)))
+		}
+		if _, gone := errors.AsType[*store.ConflictError](err); err != nil && !gone {
+			return err
+		}
+	}
+	return nil
+}

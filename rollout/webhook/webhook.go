@@ -206,7 +206,7 @@ const retake = time.Second
 func (d *Deliverer) run(f *feed) {
 	held := func(e *store.HeldError) error { return e }
 	for {
-		err := hold.While(d.work, d.o.Logs, "webhooks/"+f.rollout, d.o.Holder, held, func(ctx context.Context, fence store.Fence) error {
+		err := hold.While(d.work, d.o.Logs, leaseOf(f.rollout), d.o.Holder, held, func(ctx context.Context, fence store.Fence) error {
 			return d.deliver(ctx, fence, f)
 		})
 		if _, is := errors.AsType[*store.HeldError](err); !is {

@@ -84,6 +84,15 @@ func (s *Store) Held(ctx context.Context, name string) (*store.HeldError, error)
 		return nil, err
 	}
 	l := &lease{dir: s.leaseDir(name), name: name}
+	// The look at the lock of a dead holder takes this lock. Without the lock of the directory, Lease could see that, and refuse.
+	unlock, err := filelock.Dir(ctx, l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	r, err := l.read(ctx)
 	if err != nil {
 		return nil, err

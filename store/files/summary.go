@@ -171,7 +171,10 @@ func (s *Store) Drop(ctx context.Context, log string, at store.Revision) error {
 	}
 	path := s.log(log)
 	f, err := appendfile.Open(ctx, path, appendfile.Existing)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && at == 0:
+		return s.drop(ctx, log)
+	case errors.Is(err, fs.ErrNotExist):
 		return &store.ConflictError{Log: log}
 	}
 	if err != nil {

@@ -170,4 +170,13 @@ func drop(t *testing.T, a, b store.Store) {
 			t.Errorf("append to a log that was dropped: %v", err)
 		}
 	}
+	l, err := a.Lease(ctx, "lease", "ada", time.Hour)
+	must(t, err)
+	for range 2 {
+		must(t, b.Drop(ctx, "lease", 0))
+	}
+	must(t, l.Release(ctx))
+	l, err = b.Lease(ctx, "lease", "ben", time.Hour)
+	must(t, err)
+	must(t, l.Release(ctx))
 }

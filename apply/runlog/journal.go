@@ -98,8 +98,14 @@ func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, err
 	}
 	b := &begin{Number: last + 1, Node: s.Node, By: s.By, Catalog: s.Catalog, Seq: s.Seq, Noop: s.Noop, Boot: s.Boot, Owed: texts(owed)}
 	// The journal exists before the check, so a run that is repeated is reported as such. Without its first line, it is no journal.
-	if err = l.enter(&s); err == nil {
+	// The release is recorded last: after a crash, bolt finds a run that was interrupted, and expects no release then. A release
+	// without a run would be drift.
+	have, err := l.accept(&s)
+	if err == nil {
 		err = j.write(line{Begin: b, At: now}, true)
+	}
+	if err == nil {
+		err = l.enter(&s, have)
 	}
 	if err != nil {
 		f.Close()

@@ -37,19 +37,21 @@ func drift(have map[string]string, s *Start) error {
 	return nil
 }
 
-// enter checks the release of the node, and records that of a run that begins.
-func (l *Lock) enter(s *Start) error {
+// accept checks the release of the node for a run, and returns the releases of all nodes.
+func (l *Lock) accept(s *Start) (map[string]string, error) {
 	if s.Noop {
-		return nil
+		return nil, nil
 	}
 	have, err := l.releases()
-	if err == nil {
-		err = drift(have, s)
-	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if r, known := have[s.Node]; known && r == s.Release {
+	return have, drift(have, s)
+}
+
+// enter records the release of a run that begins, among the releases of all nodes.
+func (l *Lock) enter(s *Start, have map[string]string) error {
+	if r, known := have[s.Node]; s.Noop || known && r == s.Release {
 		return nil
 	}
 	have[s.Node] = s.Release

@@ -99,3 +99,22 @@ func TestReleaseNotWritten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestJournalNotWritten: a run that cannot be recorded leaves the release of the node.
+func TestJournalNotWritten(t *testing.T) {
+	d := open(t)
+	l := lock(t, d, "x")
+	if _, err := l.Begin(t.Context(), runlog.Start{Run: "1", Node: "n1", Release: "r1"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	unwritable := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) // JSON has no such time
+	if _, err := l.Begin(t.Context(), runlog.Start{Run: "2", Node: "n1", Release: "r2", Expected: "r1"}, unwritable); err == nil {
+		t.Error("the run has begun")
+	}
+	if f := fate(t, d, "2", ""); f.State != frame.StateUnknown {
+		t.Errorf("%+v", f)
+	}
+	if err := l.Drift(&runlog.Start{Node: "n1", Release: "r3", Expected: "r1"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -136,7 +136,7 @@ func TestDecodeProblems(t *testing.T) {
 func TestFastCreated(t *testing.T) {
 	c := create(t, read(t, "strategy: {waves: [{count: 1}, {rest: true}]}"), []Node{
 		{Name: "a", Release: "r2", Catalog: "c1", Previous: "r1", PreviousCatalog: "c1"},
-		{Name: "b", Release: "r2", Catalog: "c2", Unhealthy: true}, {Name: "c"},
+		{Name: "b", Release: "r2", Catalog: "c2", Unhealthy: true, Uncertain: true}, {Name: "c"},
 	})
 	for name, change := range map[string]func(c *Created){
 		"flat":     func(*Created) {},
@@ -147,6 +147,10 @@ func TestFastCreated(t *testing.T) {
 		"brace":    func(c *Created) { c.Nodes[0].Name = "a}b" },
 		"strata":   func(c *Created) { c.Waves[0].Stratum = "x" },
 		"parameters": func(c *Created) {
+			c.Strategy.Action.Params = map[string]any{"a": "b", "nodes": []any{map[string]any{"name": "x"}}}
+		},
+		"parameters, no nodes": func(c *Created) {
+			c.Nodes = nil
 			c.Strategy.Action.Params = map[string]any{"a": "b", "nodes": []any{map[string]any{"name": "x"}}}
 		},
 		"no digest": func(c *Created) { c.StrategyDigest = "" },

@@ -26,8 +26,8 @@ func fastCreated(data []byte) *Created {
 	c := new(Created)
 	dec := json.NewDecoder(io.MultiReader(bytes.NewReader([]byte{'{'}), bytes.NewReader(head), bytes.NewReader([]byte(`","nodes":null`)), bytes.NewReader(tail)))
 	dec.DisallowUnknownFields()
-	// If the list was a parameter of the strategy, the nodes are still in the text.
-	if dec.Decode(c) != nil || c.StrategyDigest == "" || c.Nodes != nil {
+	// Without the digest before it, the list was a parameter of the strategy.
+	if dec.Decode(c) != nil || c.StrategyDigest == "" || c.Nodes != nil || !bytes.HasSuffix(head, []byte(c.StrategyDigest)) {
 		return nil
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -60,6 +60,8 @@ func flatNodes(data []byte) (nodes []Node, rest []byte, ok bool) {
 				return v.same(&n.PreviousCatalog, n.Catalog)
 			case "unhealthy":
 				return v.truth(&n.Unhealthy)
+			case "uncertain":
+				return v.truth(&n.Uncertain)
 			}
 			return false
 		}) {

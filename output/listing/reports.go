@@ -65,7 +65,7 @@ func PrintReports(w io.Writer, o Options, r *Reports) error {
 			bad++
 		}
 		rows = append(rows, []string{s.Time.Local().Format(seconds), cell(s.Node), cell(status),
-			strconv.Itoa(s.Counts.Changed + s.Counts.Noop), strconv.Itoa(s.Counts.Failed), releaseID(s.Release), cell(short(s.Run))})
+			strconv.Itoa(s.Counts.Changed + s.Counts.Noop), strconv.Itoa(s.Counts.Failed), cell(releaseID(s.Release)), cell(short(s.Run))})
 	}
 	heading(out, o.Color, "Reports")
 	grid(out, rows)

@@ -176,6 +176,7 @@ func TestLyingFate(t *testing.T) {
 			return w.Message(frame.TypeDone, &frame.Done{Refused: &frame.Refusal{Kind: frame.KindState, Messages: []string{"no"}}})
 		}, "refused the run"},
 		{"the result of an apply", func(w *frame.Writer) error { return w.Message(frame.TypeDone, &frame.Done{}) }, "does not know the fate"},
+		{"a negative count", fate(frame.Fate{State: frame.StateEnded, Done: &frame.Done{Counts: frame.Counts{Changed: -1, Failed: 1}}}), "it counts"},
 		{"an end without a result", fate(frame.Fate{State: frame.StateEnded}), "without a result"},
 		{"an unknown state", fate(frame.Fate{State: "asleep"}), "unknown state"},
 		{"an unknown status", fate(frame.Fate{State: frame.StateBroken, Ended: []frame.Ended{{Ref: "File[/a]", Status: "great"}}}), "unknown status"},

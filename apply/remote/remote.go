@@ -209,6 +209,9 @@ func (t *Target) check(f *frame.Fate) error {
 		if f.Done == nil {
 			return t.protocol("the run has ended without a result")
 		}
+		if n := f.Done.Counts; min(n.Unchanged, n.Changed, n.Noop, n.Failed, n.Skipped) < 0 {
+			return t.protocol("it counts %+v", n)
+		}
 		f.Done.Error, f.Done.Drift = safeMessage(f.Done.Error), safeMessage(f.Done.Drift)
 	default:
 		return t.protocol("the run has the unknown state %q", f.State)

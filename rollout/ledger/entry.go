@@ -194,7 +194,7 @@ func (e *Entry) read(ctx context.Context) error {
 	e.state, e.Damaged = new(rollout.State), nil
 	err := e.ledger.fold(ctx, e.ID, e.state, func(rollout.Record) {})
 	_, damaged := errors.AsType[*store.DamagedError](err)
-	_, unreadable := errors.AsType[*UnreadableError](err)
+	_, unreadable := errors.AsType[*unreadableError](err)
 	if damaged || unreadable {
 		e.Damaged, err = err, nil
 	}
@@ -270,17 +270,17 @@ func (e *Entry) shared(ctx context.Context, has func(node string) bool) (string,
 	return "", nil
 }
 
-// An UnreadableError is the error for a log with an event that this version of bolt cannot read, or that is not possible.
-type UnreadableError struct {
+// An unreadableError is the error for a log with an event that this version of bolt cannot read, or that is not possible.
+type unreadableError struct {
 	Rollout string
 	Err     error
 }
 
-func (e *UnreadableError) Error() string {
+func (e *unreadableError) Error() string {
 	return fmt.Sprintf("the log of rollout %s: %v", e.Rollout, e.Err)
 }
 
-func (e *UnreadableError) Unwrap() error { return e.Err }
+func (e *unreadableError) Unwrap() error { return e.Err }
 
 // summarize stores the summary of a rollout that has ended, if its log had to be read: the driver that ended it died before it stored
 // one. After an error, the log is read again the next time.

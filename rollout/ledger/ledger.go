@@ -65,7 +65,7 @@ func (l *Ledger) fold(ctx context.Context, id string, s *rollout.State, each fun
 			err = s.Apply(r)
 		}
 		if err != nil {
-			return &UnreadableError{id, err}
+			return &unreadableError{id, err}
 		}
 		each(r)
 	}

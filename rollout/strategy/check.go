@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// MaxPlaces bounds the places of a governor, because each of them is a lease.
-	MaxPlaces = 1000
+	// maxPlaces bounds the places of a governor, because each of them is a lease.
+	maxPlaces = 1000
 	// The name of a governor is a part of the names of leases.
 	maxName     = 100
 	nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -155,8 +155,8 @@ func (c *checker) limits() {
 		switch {
 		case g.Name == "" || strings.Trim(g.Name, nameLetters) != "" || len(g.Name) > maxName:
 			c.wrong("strategy.concurrency.governor.name", "the name of a governor must have at most %d lowercase letters, digits, hyphens and underscores", maxName)
-		case g.Max < 1 || g.Max > MaxPlaces:
-			c.wrong("strategy.concurrency.governor.max", "max must be from 1 to %d", MaxPlaces)
+		case g.Max < 1 || g.Max > maxPlaces:
+			c.wrong("strategy.concurrency.governor.max", "max must be from 1 to %d", maxPlaces)
 		}
 	}
 	if c.s.Kind == Check && r.OnFailure == RollbackAction {

@@ -23,7 +23,7 @@ const Key = "webhooks"
 type Hook struct {
 	name    string
 	url     *url.URL
-	secret  Secret
+	secret  secret
 	headers map[string]string
 	timeout time.Duration
 	types   map[string]bool
@@ -140,7 +140,7 @@ func (r *reader) hook(at string, m *ordered.Map) *Hook {
 	h.url = r.url(at+"."+keyURL, m.Value(keyURL))
 	if text, is := m.Value(keySecret).(string); !is {
 		r.wrong(at+"."+keySecret, "is missing. %s", secretHint)
-	} else if s, err := ParseSecret(text); err != nil {
+	} else if s, err := parseSecret(text); err != nil {
 		r.wrong(at+"."+keySecret, "%v. %s", err, secretHint)
 	} else {
 		h.secret = s

@@ -11,7 +11,7 @@ import (
 
 // TestVector signs the message of the specification's libraries.
 func TestVector(t *testing.T) {
-	s, err := ParseSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	s, err := parseSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key, _ := ParseSecret(testSecret)
+	key, _ := parseSecret(testSecret)
 	seconds, nerr := strconv.ParseInt(req.Header.Get("webhook-timestamp"), 10, 64)
 	if age := time.Since(time.Unix(seconds, 0)); age.Abs() > time.Minute {
 		r.errs = append(r.errs, fmt.Errorf("the message is %v old", age))

@@ -74,6 +74,13 @@ func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
 	}
 	for {
 		err := b.ledger.Create(ctx, created, v.holder())
+		if errors.Is(err, ledger.ErrMoved) {
+			if created, err = v.draft(ctx, b, &o.PlanOptions); err != nil {
+				return Fails, err
+			}
+			created.Reason = o.reason
+			continue
+		}
 		busy, is := errors.AsType[*ledger.BusyError](err)
 		if !is {
 			if err != nil {

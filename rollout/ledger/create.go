@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"bolt/format/fault"
 	"bolt/rollout"
+	"bolt/rollout/strategy"
 	"bolt/store"
 	"bolt/store/hold"
 )
@@ -89,7 +91,7 @@ func (e *BusyError) Error() string {
 const creating = "rollouts"
 
 // Create begins the log of a rollout. If there is a later rollout, it gets another ID. The error is a *BusyError if
-// another rollout that has not ended has one of its nodes. A rollout whose log is damaged, and whose end is therefore not known, is an
+// another rollout that has not ended has one of its nodes, and ErrMoved if the check must be planned again. A rollout whose log is damaged, and whose end is therefore not known, is an
 // error if it has one of the nodes, or if its nodes are not known. Create waits while another process makes a rollout.
 func (l *Ledger) Create(ctx context.Context, c *rollout.Created, holder string) error {
 	wait := func(*store.HeldError) error { return nil }
@@ -135,6 +137,10 @@ func (l *Ledger) create(ctx context.Context, c *rollout.Created) error {
 	return err
 }
 
+// ErrMoved is the error of Create for a check that compares a node with the release that it had when the check was planned, if the node has
+// another release by now. Such a check would report drift, or bring the old release back.
+var ErrMoved = errors.New("the release of a node has changed since the check was planned")
+
 // renew enters the present releases of the nodes. Other rollouts can have ended since the rollout was planned: while a user was asked, or
 // the rollout waited for them.
 func (l *Ledger) renew(ctx context.Context, c *rollout.Created) error {
@@ -147,9 +153,15 @@ func (l *Ledger) renew(ctx context.Context, c *rollout.Created) error {
 		return err
 	}
 	for i := range c.Nodes {
-		if of, known := last[c.Nodes[i].Name]; known {
-			of.Note(&c.Nodes[i])
+		n := &c.Nodes[i]
+		of, known := last[n.Name]
+		if !known {
+			continue
 		}
+		if c.Strategy.Kind == strategy.Check && n.Release != "" && n.Release == n.Previous && n.Release != of.Release {
+			return ErrMoved
+		}
+		of.Note(n)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -119,5 +120,24 @@ func TestCreateLater(t *testing.T) {
 	}
 	if m, _ := s.Node("m"); m.Previous != "r1" {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestCreateMoved: a check that was planned before another rollout has ended does not bring the old release back.
+func TestCreateMoved(t *testing.T) {
+	l := ledgerOf(t)
+	const early, late = "20260101-000000-early", "20260101-000000-late"
+	c := created(t, late, "n", "m")
+	c.Strategy.Kind = strategy.Check
+	for i := range c.Nodes {
+		c.Nodes[i].Release = "r1"
+	}
+	ran(t, l, created(t, early, "n"), map[string]rollout.Outcome{"n": rollout.OutcomeDone})
+	if err := l.Create(t.Context(), c, "ann"); !errors.Is(err, ErrMoved) {
+		t.Errorf("%v", err)
+	}
+	c.Nodes[0].Release, c.Nodes[1].Release = "r3", "r3" // a check of a named release
+	if err := l.Create(t.Context(), c, "ann"); err != nil {
+		t.Error(err)
 	}
 }

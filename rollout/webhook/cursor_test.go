@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"bolt/rollout"
 	"bolt/rollout/ledger"
+	"bolt/store"
 )
 
 // TestCollect removes the positions in rollouts that are gone.
@@ -52,4 +55,36 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	collect()
+}
+
+// unread fails the test if the log of the rollout is read.
+type unread struct {
+	store.Store
+	t *testing.T
+}
+
+func (u unread) Load(ctx context.Context, log string, after store.Revision) ([]store.Event, error) {
+	if log == ledger.Log(id) {
+		u.t.Errorf("the log is read")
+	}
+	return u.Store.Load(ctx, log, after)
+}
+
+// TestNothingLeft: an advance that is called each minute does not read the logs of all rollouts that have ended lately.
+func TestNothingLeft(t *testing.T) {
+	s := open(t, t.TempDir())
+	begun(t, s, "rollout: web", 1)
+	r := receive(t, nil)
+	h := hook(t, r.URL)
+	d := New(t.Context(), Options{Logs: s, Holder: "ann", Hooks: []*Hook{h}})
+	end, err := drive(t.Context(), s, d, works{}, "s")
+	if err != nil || end.Phase != rollout.Succeeded {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	d.Close()
+	d = New(t.Context(), Options{Logs: unread{s, t}, Holder: "ann", Hooks: []*Hook{h}})
+	if hooks, pending, err := d.pending(t.Context(), id); len(hooks) != 1 || pending || err != nil {
+		t.Errorf("%v, %v, %v", hooks, pending, err)
+	}
+	d.Close()
 }

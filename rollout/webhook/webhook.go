@@ -114,25 +114,39 @@ func (d *Deliverer) Rest(ctx context.Context, rollout string, last time.Time) {
 }
 
 // pending returns the webhooks that get the events of a rollout, and reports whether one of them has not received all of them, or all
-// those of a rollback.
+// those of a rollback. It reads the summaries of logs where there are any, because it is called often.
 func (d *Deliverer) pending(ctx context.Context, rollout string) (hooks []*Hook, pending bool, err error) {
-	ids, err := ledger.In(d.o.Logs).Rollbacks(ctx, rollout)
+	for _, h := range d.o.Hooks {
+		c, err := loadCursor(ctx, d.o.Logs, h, rollout)
+		if err != nil {
+			return nil, false, err
+		}
+		if c.revision > 0 { // otherwise the webhook is newer than the end of the rollout
+			hooks = append(hooks, h)
+		}
+	}
+	if hooks == nil {
+		return nil, false, nil
+	}
+	l := ledger.In(d.o.Logs)
+	ids, err := l.Rollbacks(ctx, rollout)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, h := range d.o.Hooks {
-		for i, id := range append([]string{rollout}, ids...) {
-			c, err := loadCursor(ctx, d.o.Logs, h, id)
+	for e, err := range l.Entries(ctx, append([]string{rollout}, ids...)) {
+		if err != nil {
+			return nil, false, err
+		}
+		for _, h := range hooks {
+			c, err := loadCursor(ctx, d.o.Logs, h, e.ID)
 			if err != nil {
 				return nil, false, err
 			}
-			if i == 0 {
-				if c.revision == 0 { // the webhook is newer than the end of the rollout
-					break
-				}
-				hooks = append(hooks, h)
+			if e.Damaged == nil {
+				pending = pending || uint64(c.at) < e.Revision
+				continue
 			}
-			left, err := d.o.Logs.Load(ctx, ledger.Log(id), c.at)
+			left, err := d.o.Logs.Load(ctx, ledger.Log(e.ID), c.at)
 			if err != nil {
 				return nil, false, err
 			}

@@ -60,6 +60,13 @@ func (k *Keeper) KeepFate(t *inventory.Target, run string, noop bool, f *frame.F
 	k.add(t, k.report(t, c, done, of))
 }
 
+// KeepPart keeps the report of a run whose end is not known, unless a report of the run is there.
+func (k *Keeper) KeepPart(t *inventory.Target, c *catalog.Catalog, done *report.Run, of Origin) {
+	if !k.Dir.Has(t.SafeName(), done.ID) {
+		k.add(t, k.report(t, c, done, of))
+	}
+}
+
 func (k *Keeper) add(t *inventory.Target, r *history.Report) {
 	if err := k.Dir.Add(r); err != nil {
 		k.Lost(t, err)

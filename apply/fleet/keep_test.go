@@ -54,6 +54,32 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestKeepPart checks that a report with the whole run stays.
+func TestKeepPart(t *testing.T) {
+	k, c := keeping(t)
+	node := &inventory.Target{Name: "web1"}
+	part := &report.Run{ID: "run1", Start: time.Unix(100, 0), Stopped: true, Why: "the connection is lost", Results: []*report.Result{{Ref: c.Resources()[0].Ref, Status: report.Changed}}}
+	whole := *part
+	whole.Why, whole.Start = "", time.Unix(99, 0)
+	for _, run := range []string{"run1", "run2"} {
+		part.ID, whole.ID = run, run
+		if run == "run2" {
+			if err := k.Keep(Origin{})(t.Context(), node, c, &whole); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.KeepPart(node, c, part, Origin{})
+	}
+	for run, want := range map[string]string{"run1": "the connection is lost", "run2": "The run was stopped before it reached all resources"} {
+		if r, err := k.Dir.Get(t.Context(), "web1", run); err != nil || r.Error != want {
+			t.Errorf("%s: %+v %v", run, r, err)
+		}
+	}
+	if runs, err := k.Dir.Runs("web1"); err != nil || len(runs) != 2 {
+		t.Error(runs, err)
+	}
+}
+
 // TestKeepFate checks the report of a run whose result was asked for.
 func TestKeepFate(t *testing.T) {
 	begin := time.Unix(100, 0)

@@ -64,6 +64,8 @@ const (
 	pause = 2 * time.Second
 	// farewell is how long a run has to end that is stopped. It finishes the resource in work.
 	farewell = 30 * time.Second
+	// linger is how long a run that is stopped can send its results over the connection that it has.
+	linger = 10 * time.Second
 	// stopPause is between two requests to stop a run.
 	stopPause = time.Second
 )
@@ -118,16 +120,35 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 	d := f.delivery(r)
 	var refused *remote.RefusedError
 	drift := ""
-	d.Ended = func(o *remote.Outcome) { drift = o.Drift }
+	var stopped *frame.Done // the result of a run that ended early because bolt requested it
+	d.Ended = func(o *remote.Outcome) {
+		drift = o.Drift
+		if o.Stopped == frame.StopAsked {
+			stopped = &frame.Done{Counts: o.Counts, Stopped: o.Stopped, Error: o.Error, Drift: o.Drift}
+		}
+	}
 	a := fleet.Fixed(c, d, f.o.Version)
 	a.Deliver = func(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
 		r.Began()
+		ctx, end := outlast(ctx, func(ctx context.Context) error {
+			_, err := remote.Stop(ctx, site.Conn, d.Target(site), r.ID)
+			return err
+		})
+		defer end()
 		done, err := d.Deliver(ctx, site, c, each)
 		refused, _ = errors.AsType[*remote.RefusedError](err)
 		return done, err
 	}
+	keep := func() {} // keeps the report of a run whose end is not known
 	if f.o.Keep != nil {
-		a.Report = append(a.Report, f.o.Keep.Keep(origin(r)))
+		whole := f.o.Keep.Keep(origin(r))
+		a.Report = append(a.Report, func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
+			if done.Why == "" {
+				return whole(ctx, t, c, done)
+			}
+			keep = func() { f.o.Keep.KeepPart(t, c, done, origin(r)) }
+			return nil
+		})
 	}
 	res := f.run(ctx, a, t, nil)
 	if refused != nil {
@@ -136,11 +157,33 @@ func (f *Fleet) catalog(ctx context.Context, r *driver.Run, t *inventory.Target)
 		}
 		return declined(r, refused)
 	}
+	defer func() { keep() }() // after the machine was asked
+	if stopped != nil {
+		return f.known(r, told(&frame.Fate{State: frame.StateEnded, Done: stopped}))
+	}
 	out := outcome(res)
 	if out.Outcome == rollout.OutcomeLost || out.Outcome == rollout.OutcomeCancelled || out.Outcome == rollout.OutcomeTimeout {
 		return f.fate(ctx, r, out)
 	}
 	return f.known(r, noted(out, drift))
+}
+
+// outlast returns a context for a run that gets linger more time after the end of ctx. It requests the end of the run then, and the run
+// sends the results of the resources in work. The returned function ends the context.
+func outlast(ctx context.Context, stop func(context.Context) error) (context.Context, func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() {
+		defer cancel()
+		limited, end := context.WithTimeout(longer, linger)
+		defer end()
+		if stop(limited) == nil {
+			<-limited.Done()
+		}
+	})
+	return longer, func() {
+		release()
+		cancel()
+	}
 }
 
 // noted adds to the result of a run in noop mode how the node differs from the expected release.

@@ -103,3 +103,42 @@ func TestStop(t *testing.T) {
 		})
 	}
 }
+
+// TestOutlast checks when the context of a run ends that is stopped.
+func TestOutlast(t *testing.T) {
+	silent := errors.New("no answer")
+	for name, c := range map[string]struct {
+		stop error
+		want time.Duration
+	}{"the machine has the request": {nil, linger}, "the machine does not answer": {silent, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			requests := 0
+			longer, end := outlast(ctx, func(context.Context) error {
+				requests++
+				return c.stop
+			})
+			defer end()
+			synctest.Wait()
+			if requests != 0 || longer.Err() != nil {
+				t.Errorf("%s: stopped too early", name)
+			}
+			cancel()
+			begin := time.Now()
+			<-longer.Done()
+			if took := time.Since(begin); took != c.want || requests != 1 {
+				t.Errorf("%s: it ended after %v and %d requests", name, took, requests)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // a run that has ended is not stopped
+		ctx, cancel := context.WithCancel(t.Context())
+		_, end := outlast(ctx, func(context.Context) error {
+			t.Error("it was stopped")
+			return nil
+		})
+		end()
+		cancel()
+		synctest.Wait()
+	})
+}

@@ -135,14 +135,27 @@ func (d *decision) summary() string {
 	if !d.created.Noop && d.created.Strategy.Kind != strategy.Check {
 		return text
 	}
-	nodes, resources := 0, 0
+	nodes, resources, changed := 0, 0, 0
 	for i := range d.nodes {
+		if d.nodes[i].changed { // a check in a window
+			changed++
+		}
 		if n := int(d.nodes[i].would); n > 0 {
 			nodes, resources = nodes+1, resources+n
 		}
 	}
+	switch changed {
+	case 0:
+	case 1:
+		text += "; 1 node was changed"
+	default:
+		text += fmt.Sprintf("; %d nodes were changed", changed)
+	}
 	switch nodes {
 	case 0:
+		if changed > 0 {
+			return text
+		}
 		return text + "; no node would change"
 	case 1:
 		text += "; 1 node would change"

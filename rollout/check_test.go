@@ -54,7 +54,7 @@ func TestCheckWindow(t *testing.T) {
 	g.pass(time.Hour)
 	n2 := c.Nodes[2].Name
 	g.examined(n2, OutcomeDone, 1)
-	g.is(Succeeded, "3 of 3 nodes are done; 2 nodes would change (3 resources)")
+	g.is(Succeeded, "3 of 3 nodes are done; 1 node was changed; 2 nodes would change (3 resources)")
 	for name, release := range map[string]string{n0: "old", n1: "new", n2: "old"} {
 		if st := g.s.Status().Nodes[name]; st.Release != release {
 			t.Errorf("%s: %+v", name, st)

@@ -62,6 +62,23 @@ func NewRollback(s *State, name, author string) (*Created, map[string]string, er
 	return created, left, nil
 }
 
+// Returning returns the number of nodes that a rollback now would bring back. It is an error if the rollout cannot be rolled back.
+func (s *State) Returning() (int, error) {
+	if err := s.canRollBack(); err != nil {
+		return 0, err
+	}
+	return s.returning(), nil
+}
+
+func (s *State) returning() (n int) {
+	for i := range s.nodes {
+		if s.refusal(i) == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // rollbackStrategy returns the strategy of a rollback.
 func rollbackStrategy(st strategy.Strategy) strategy.Strategy {
 	st.Windows, st.Freeze, st.Approvals, st.Targets = nil, nil, strategy.Approvals{}, strategy.Targets{}

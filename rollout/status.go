@@ -18,7 +18,8 @@ type Status struct {
 	Nodes   map[string]NodeStatus `json:"nodes"`
 }
 
-// A WaveStatus is a wave of a Status. Its state is pending, running, gating, soaking or done.
+// A WaveStatus is a wave of a Status. Its state is pending, running, gating, soaking or done; or stopped if the
+// rollout has ended in this wave.
 type WaveStatus struct {
 	Name  string   `json:"name"`
 	State string   `json:"state"`
@@ -63,6 +64,8 @@ func (s *State) waveState(w int) string {
 		return "pending"
 	case w < s.wave || s.step == waveOver:
 		return "done"
+	case s.phase.Ended():
+		return "stopped"
 	case s.step == waveGates:
 		return "gating"
 	case s.step == waveSoak:

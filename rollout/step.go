@@ -337,12 +337,7 @@ func (d *decision) ending() {
 	case d.rolledBack != nil:
 		d.emit(&Ended{State: Failed, Reason: strings.TrimRight(fmt.Sprintf("%s; the rollback %s is %s: %s", d.stop.reason, d.rollback, d.rolledBack.State, d.rolledBack.Reason), ": ")})
 	case d.rollback == "":
-		n := 0
-		for i := range d.nodes {
-			if d.refusal(i) == "" {
-				n++
-			}
-		}
+		n := d.returning()
 		if n == 0 {
 			d.emit(&Ended{State: Failed, Reason: d.stop.reason + "; no node has to be rolled back"})
 			return

@@ -8,6 +8,7 @@ import (
 
 	"bolt/cli"
 	"bolt/format/fault"
+	"bolt/internal/safetext"
 	"bolt/output/layout"
 	"bolt/release"
 	"bolt/rollout"
@@ -34,7 +35,7 @@ func (v *Invocation) command(ctx context.Context, o *CommandOptions, make func(*
 	if v.Format.Data {
 		return layout.WriteDocument(v.Out, s.Status())
 	}
-	if err := v.say("%s: %s", id, oneLine(tellerOf(s).describe(event))); err != nil {
+	if err := v.say("%s: %s", id, safetext.OneLine(tellerOf(s).describe(event))); err != nil {
 		return err
 	}
 	if s.Ended() {
@@ -43,7 +44,7 @@ func (v *Invocation) command(ctx context.Context, o *CommandOptions, make func(*
 	if by, err := b.driver(ctx, id); by != "" || err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(v.Console, "No process drives this rollout now. It goes on with: bolt rollout resume %s\n", id)
+	_, err = fmt.Fprintf(v.Console, "No process drives this rollout now. It goes on with: %s\n", goesOn(s))
 	return err
 }
 
@@ -240,7 +241,14 @@ func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, err
 		e.Hint = fmt.Sprintf("roll back the later rollout first (bolt rollout rollback %s), or abort it if it has not started (bolt rollout abort %[1]s)", later)
 		return Fails, e
 	}
-	return v.steer(ctx, o, func(*rollout.State) (rollout.Event, error) {
+	return v.steer(ctx, o, func(s *rollout.State) (rollout.Event, error) {
+		n, err := s.Returning()
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 && s.Ended() { // a rollout that has succeeded must not become one that has failed
+			return nil, fault.New(ledger.Kind, "No node of the rollout %s has to be rolled back", id)
+		}
 		return &rollout.RollbackRequested{By: v.User, Reason: o.reason}, nil
 	}, rollout.RolledBack)
 }

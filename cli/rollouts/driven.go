@@ -27,10 +27,16 @@ func goesOn(s *rollout.State) string {
 		id = c.Parent
 	}
 	resume := "bolt rollout resume " + id
-	if phase, _ := s.Phase(); phase == rollout.AwaitingApproval {
+	if missing(s) {
 		return "bolt rollout approve " + c.Rollout + ", then " + resume
 	}
 	return resume
+}
+
+// missing reports whether the next wave needs more approvals.
+func missing(s *rollout.State) bool {
+	wave, need, by := s.Approval(time.Now())
+	return wave > 0 && len(by) < need.Need
 }
 
 // drivenText tells people whether a process drives a rollout, and how it goes on.

@@ -80,6 +80,9 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 				return nil, err
 			}
 		}
+		if problems := st.Check(); len(problems) > 0 {
+			return nil, fault.New(ledger.Kind, "The strategy does not fit the options --plan and --task: %s: %s", problems[0].Path, problems[0].Text)
+		}
 		inFile.Action = strategy.Action{}
 		if err := v.checkAction(ctx, st.Action, o.noop); err != nil {
 			return nil, err

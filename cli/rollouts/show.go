@@ -147,7 +147,7 @@ func (v *Invocation) printLine(id string, r rollout.Record, t *teller) {
 		text = "rollback: " + text
 	}
 	// A reader that has gone must not end the rollout.
-	_, _ = fmt.Fprintf(v.Out, "%s %s\n", r.Time.Local().Format("15:04:05"), paint(r.Event, v.Color, safetext.TerminalString(oneLine(text))))
+	_, _ = fmt.Fprintf(v.Out, "%s %s\n", r.Time.Local().Format("15:04:05"), paint(r.Event, v.Color, safetext.TerminalString(safetext.OneLine(text))))
 }
 
 // writeEvent writes an event as a line of JSON.
@@ -191,7 +191,7 @@ func (v *Invocation) printSum(s *rollout.State, phase rollout.Phase, reason stri
 	for n := range s.Each() {
 		counts[n.State]++
 	}
-	return v.say("Rollout %s: %s. Nodes: %s", s.Created().Rollout, oneLine(because(string(phase), reason)), countText(counts))
+	return v.say("Rollout %s: %s. Nodes: %s", s.Created().Rollout, safetext.OneLine(because(string(phase), reason)), countText(counts))
 }
 
 // countText lists states with the numbers of their nodes, the most frequent first.
@@ -229,7 +229,7 @@ func (v *Invocation) printStatus(s *rollout.State, by string) error {
 		}{st, by})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Rollout %s: %s\n", st.Rollout, oneLine(because(string(st.State), st.Reason)))
+	fmt.Fprintf(&b, "Rollout %s: %s\n", st.Rollout, safetext.OneLine(because(string(st.State), st.Reason)))
 	fmt.Fprintf(&b, "  %s\n", what(s.Created()))
 	if text := drivenText(s, by); text != "" {
 		fmt.Fprintf(&b, "  %s\n", text)
@@ -238,7 +238,7 @@ func (v *Invocation) printStatus(s *rollout.State, by string) error {
 		fmt.Fprintf(&b, "  The soak of wave %d ends at %s.\n", st.Wave, clock(until))
 	}
 	if wave, need, by := s.Approval(time.Now()); wave > 0 {
-		fmt.Fprintf(&b, "  Approvals of wave %d: %d of %d. %s\n", wave, len(by), need.Need, strings.Join(by, ", "))
+		fmt.Fprintf(&b, "  Approvals of wave %d: %s\n", wave, because(fmt.Sprintf("%d of %d", len(by), need.Need), strings.Join(by, ", ")))
 	}
 	b.WriteString("Waves\n")
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -254,7 +254,7 @@ func (v *Invocation) printStatus(s *rollout.State, by string) error {
 		b.WriteString("Gates\n")
 		columns = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		for _, g := range gates {
-			fmt.Fprintf(columns, "  %s\t%s\t%s\n", gateName(g.Name, g.Place, g.Wave, g.Node), g.Outcome, oneLine(g.Reason))
+			fmt.Fprintf(columns, "  %s\t%s\t%s\n", gateName(g.Name, g.Place, g.Wave, g.Node), g.Outcome, safetext.OneLine(g.Reason))
 		}
 		_ = columns.Flush()
 	}
@@ -265,7 +265,7 @@ func (v *Invocation) printStatus(s *rollout.State, by string) error {
 		if len(st.Nodes) > maxNodes && (is.State == rollout.NodeDone && is.Changes == 0 || is.State == rollout.NodePending) {
 			continue
 		}
-		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", n.Name, is.State, releaseName(is.Release), oneLine(is.Reason))
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", n.Name, is.State, releaseName(is.Release), safetext.OneLine(is.Reason))
 	}
 	_ = columns.Flush()
 	_, err := v.Out.Write([]byte(safetext.TerminalString(b.String())))
@@ -331,7 +331,7 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 		if !e.State.Ended() && e.Driver == "" {
 			state += " (not driven)"
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Rollout, state, releaseName(e.Release), layout.Plural(e.Nodes, "node"), e.Author, oneLine(e.Reason))
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Rollout, state, releaseName(e.Release), layout.Plural(e.Nodes, "node"), e.Author, safetext.OneLine(e.Reason))
 	}
 	_ = columns.Flush()
 	_, err = v.Out.Write([]byte(safetext.TerminalString(text.String())))
@@ -396,7 +396,7 @@ func (v *Invocation) Events(ctx context.Context, o *EventsOptions) error {
 			return nil
 		}
 		if o.all && !v.Format.Data {
-			_, err := fmt.Fprintf(out, "%5d  %s  %s\n", r.Revision, r.Time.Local().Format("2006-01-02 15:04:05"), paint(r.Event, v.Color, safetext.TerminalString(oneLine(told.describe(r.Event)))))
+			_, err := fmt.Fprintf(out, "%5d  %s  %s\n", r.Revision, r.Time.Local().Format("2006-01-02 15:04:05"), paint(r.Event, v.Color, safetext.TerminalString(safetext.OneLine(told.describe(r.Event)))))
 			return err
 		}
 		w := *v

@@ -22,24 +22,6 @@ func because(text, reason string) string {
 	return text + ": " + reason
 }
 
-// oneLine writes a text with several lines as one. A line without a mark at its end gets a full stop.
-func oneLine(text string) string {
-	var one strings.Builder
-	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if said := one.String(); said != "" {
-			if !strings.ContainsAny(said[len(said)-1:], ".:;,!?") {
-				one.WriteByte('.')
-			}
-			one.WriteByte(' ')
-		}
-		one.WriteString(line)
-	}
-	return one.String()
-}
-
 // by adds a person and a reason to a text.
 func by(text, who, reason string) string {
 	if who != "" {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"bolt/format/fault"
+	"bolt/internal/safetext"
 	"bolt/internal/spelling"
 	"bolt/rollout/ledger"
 	"bolt/rollout/measure"
@@ -31,9 +32,9 @@ func (v *Invocation) checkUses(ctx context.Context, path string, text []byte, st
 	for _, u := range st.Uses() {
 		at, err := v.checkUse(ctx, u, noop && strings.HasPrefix(u.Path, "action"))
 		if err != nil {
-			p := strategy.Problem{Path: at, Text: at + ": " + oneLine(err.Error())}
+			p := strategy.Problem{Path: at, Text: at + ": " + safetext.OneLine(err.Error())}
 			if e, is := errors.AsType[*fault.Error](err); is && e.Hint != "" {
-				p.Text += ". " + oneLine(e.Hint)
+				p.Text += ". " + safetext.OneLine(e.Hint)
 			}
 			p.Line, p.Column = strategy.Locate(text, at)
 			wrong = append(wrong, p)

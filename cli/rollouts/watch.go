@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bolt/cli"
+	"bolt/internal/safetext"
 	"bolt/output/fullscreen"
 	"bolt/output/layout"
 	"bolt/output/watch"
@@ -98,7 +99,7 @@ func (w *watcher) tell(s *rollout.State, e rollout.Event) (text, style string) {
 	if id != w.id {
 		text = "rollback: " + text
 	}
-	return oneLine(text), colorOf(e)
+	return safetext.OneLine(text), colorOf(e)
 }
 
 // Times of the view.

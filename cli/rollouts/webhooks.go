@@ -99,7 +99,7 @@ func (v *Invocation) Webhook(ctx context.Context, _ *WebhookOptions) (Code, erro
 		if p.OK {
 			text = "has taken the test event in " + p.Took.Round(time.Millisecond).String()
 		}
-		if err := v.say("%s %s", p.Webhook, safetext.TerminalString(oneLine(text))); err != nil {
+		if err := v.say("%s %s", p.Webhook, safetext.TerminalString(safetext.OneLine(text))); err != nil {
 			return Fails, err
 		}
 	}

@@ -54,11 +54,11 @@ func (a *app) rollouts() *rollouts.Invocation {
 		},
 		Plan: a.planValue, PlanParams: a.planParams, TaskParams: a.taskParameters,
 		Webhooks: func(ctx context.Context) ([]*webhook.Hook, error) {
-			v, err := a.resolved(ctx, a.config.Settings.Value(webhook.Key))
+			v, err := a.resolved(ctx, ordered.Of(webhook.Key, a.config.Settings.Value(webhook.Key))) // with the key for errors
 			if err != nil {
 				return nil, err
 			}
-			return webhook.Read(v, a.project.File())
+			return webhook.Read(v.(*ordered.Map).Value(webhook.Key), a.project.File())
 		},
 		Keeper: a.keeper,
 		Params: func(ctx context.Context, text string) (params map[string]any, err error) {

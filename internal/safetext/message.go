@@ -30,6 +30,24 @@ func Message(s string) string {
 	return s
 }
 
+// OneLine joins the lines of a text. A line without a punctuation mark at its end gets a full stop.
+func OneLine(text string) string {
+	var one strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if said := one.String(); said != "" {
+			if !strings.ContainsAny(said[len(said)-1:], ".:;,!?") {
+				one.WriteByte('.')
+			}
+			one.WriteByte(' ')
+		}
+		one.WriteString(line)
+	}
+	return one.String()
+}
+
 // Messages is Message for a list, all of it within the bound.
 func Messages(list []string) string { return Message(strings.Join(list, ", ")) }
 

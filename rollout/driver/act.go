@@ -71,7 +71,7 @@ func (d *driver) act(e rollout.Event) {
 		r := d.node(e.Node, e.Run, true)
 		d.start(e.Run, time.Duration(e.Timeout), func(ctx context.Context) result {
 			out := d.apply(ctx, r)
-			return result{event: &rollout.PreviewFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Changes: out.Changes, Reason: safetext.Message(out.Reason)}}
+			return result{event: &rollout.PreviewFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Changes: out.Changes, Reason: safetext.Message(safetext.OneLine(out.Reason))}}
 		})
 	case *rollout.Governed:
 		d.places.shrink(d.work, e.Places)
@@ -91,7 +91,7 @@ func (d *driver) node(name, run string, noop bool) *Run {
 
 // finished returns the result of a run. Its reason can be a text of the node, so it is cut: each node adds it to the log.
 func finished(r *Run, out Result) rollout.Event {
-	return &rollout.NodeFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Reason: safetext.Message(out.Reason), Changed: out.Changed, Changes: out.Changes, Catalog: out.Catalog}
+	return &rollout.NodeFinished{Node: r.Node.Name, Run: r.ID, Outcome: out.Outcome, Reason: safetext.Message(safetext.OneLine(out.Reason)), Changed: out.Changed, Changes: out.Changes, Catalog: out.Catalog}
 }
 
 // apply runs the action. A panic of one node is the failure of this node: its result is unknown.
@@ -152,7 +152,7 @@ func (d *driver) hook(e *rollout.HookStarted) {
 	d.start("hook "+e.Run, time.Duration(h.Spec.Timeout), func(ctx context.Context) result {
 		done := &rollout.HookFinished{Node: e.Node, Hook: e.Hook, Run: e.Run, OK: true}
 		if err := d.runHook(ctx, h); err != nil {
-			done.OK, done.Reason = false, safetext.Message(err.Error())
+			done.OK, done.Reason = false, safetext.Message(safetext.OneLine(err.Error()))
 		}
 		return result{event: done}
 	})
@@ -168,7 +168,7 @@ func (d *driver) measure(e *rollout.GateMeasure) {
 	d.start(fmt.Sprintf("gate %s %d", e.ID, e.Number), time.Duration(spec.Timeout), func(ctx context.Context) result {
 		done := &rollout.GateMeasured{ID: e.ID, Number: e.Number}
 		done.Outcome, done.Value, done.Reason = d.measured(ctx, m)
-		done.Reason = safetext.Message(done.Reason)
+		done.Reason = safetext.Message(safetext.OneLine(done.Reason))
 		return result{event: done}
 	})
 }

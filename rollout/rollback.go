@@ -62,12 +62,12 @@ func NewRollback(s *State, name, author string) (*Created, map[string]string, er
 	return created, left, nil
 }
 
-// Returning returns the number of nodes that a rollback now would bring back. It is an error if the rollout cannot be rolled back.
-func (s *State) Returning() (int, error) {
-	if err := s.canRollBack(); err != nil {
-		return 0, err
+// Stays returns why the first node stays in a rollback; "" if a rollback would bring nodes back, or is not possible.
+func (s *State) Stays() string {
+	if s.canRollBack() != nil || s.returning() > 0 || len(s.nodes) == 0 {
+		return ""
 	}
-	return s.returning(), nil
+	return s.created.Nodes[0].Name + ": " + s.refusal(0)
 }
 
 func (s *State) returning() (n int) {

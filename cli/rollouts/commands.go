@@ -242,12 +242,10 @@ func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, err
 		return Fails, e
 	}
 	return v.steer(ctx, o, func(s *rollout.State) (rollout.Event, error) {
-		n, err := s.Returning()
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 && s.Ended() { // a rollout that has succeeded must not become one that has failed
-			return nil, fault.New(ledger.Kind, "No node of the rollout %s has to be rolled back", id)
+		if s.Ended() { // a rollout that has succeeded must not become one that has failed
+			if why := s.Stays(); why != "" {
+				return nil, fault.New(ledger.Kind, "No node of the rollout %s has to be rolled back (%s)", id, why)
+			}
 		}
 		return &rollout.RollbackRequested{By: v.User, Reason: o.reason}, nil
 	}, rollout.RolledBack)

@@ -26,7 +26,7 @@ func (c *checker) heredoc(n *syntax.Heredoc) {
 		return
 	}
 	if err := c.text(n.Syntax, s.Value, c.linesBefore(s)); err != nil {
-		c.errorf(s, "bad-heredoc", "the text is no valid %s: %v", n.Syntax, err)
+		c.errorf(s, "bad-heredoc", "the text is not valid %s: %v", n.Syntax, err)
 	}
 }
 

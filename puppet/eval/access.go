@@ -15,19 +15,19 @@ type indexNode struct {
 	xAt   pos
 	keys  []node
 	keyAt []pos
-	from  tracer // x, if it is a variable or a part of one
+	from  tracer // x, if x is a variable or a part of one
 	last  atomic.Pointer[typeAccess]
 }
 
-// A typeAccess is a type with parameters that has been made before.
+// A typeAccess caches the last type that [] made from a type and its arguments.
 type typeAccess struct {
 	typ  value.Type
 	args []value.Value
 	made value.Type
 }
 
-// plainType tells whether [] makes a type of it, rather than references or
-// values of parameters.
+// plainType reports whether [] on t returns a type. On a resource or a class
+// type, [] returns references or the values of parameters.
 func plainType(t value.Type) bool {
 	switch t := t.(type) {
 	case *value.ResourceType, *value.ClassType:
@@ -76,7 +76,7 @@ func (n *indexNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return n.access(t, s, x, keys)
 }
 
-// key evaluates a key. In Class[Name] the name need not be a type.
+// key evaluates key i. In Class[Name], Name need not be a known type.
 func (n *indexNode) key(t *thread, s *Scope, x value.Value, i int) (value.Value, error) {
 	if name, is := n.keys[i].(*typeNode); is {
 		if _, class := x.(*value.ClassType); class {
@@ -93,7 +93,7 @@ func (n *indexNode) key(t *thread, s *Scope, x value.Value, i int) (value.Value,
 	return n.keys[i].eval(t, s)
 }
 
-// at returns an element; negative indexes count from the end.
+// at returns element i. A negative index counts from the end.
 func at(a *value.Array, i int64) value.Value {
 	if i < 0 {
 		i += int64(a.Len())
@@ -104,7 +104,7 @@ func at(a *value.Array, i int64) value.Value {
 	return a.At(int(i))
 }
 
-// blame returns the place of key i.
+// blame returns the position of key i.
 func (n *indexNode) blame(i int) pos {
 	if i >= 0 && i < len(n.keyAt) {
 		return n.keyAt[i]
@@ -138,7 +138,8 @@ func (n *indexNode) access(t *thread, s *Scope, x value.Value, keys []value.Valu
 	return nil, t.fail(n.xAt, "operator-not-applicable", "the operator [] cannot be applied to %s", t.kindOf(x))
 }
 
-// flatten returns values with arrays among them opened.
+// flatten returns list with the elements of nested arrays in place of the
+// arrays.
 func flatten(list []value.Value) []value.Value {
 	for i, v := range list {
 		if _, is := v.(*value.Array); !is {
@@ -203,8 +204,8 @@ func (n *indexNode) array(t *thread, a *value.Array, keys []value.Value) (value.
 	return a.Slice(i, j), nil
 }
 
-// slice works out from where to where x[from, count] is. A negative from
-// counts from the end, a negative count is a position from the end.
+// slice returns the bounds of x[from, count]. A negative from counts from the
+// end. A negative count is a position, counted from the end.
 func slice(from, count, size int64) (i, j int, ok bool) {
 	if from < 0 {
 		from += size
@@ -304,7 +305,7 @@ func (n *indexNode) binary(t *thread, b *value.Binary, keys []value.Value) (valu
 	return value.NewBinary(b.Bytes()[i:j:j]), nil
 }
 
-// typed makes a type with parameters.
+// typed returns typ with the parameters keys.
 func (n *indexNode) typed(t *thread, typ value.Type, keys []value.Value) (value.Value, error) {
 	if last := n.last.Load(); last != nil && last.typ == typ && sameArgs(last.args, keys) {
 		return last.made, nil
@@ -336,8 +337,8 @@ func sameArgs(a, b []value.Value) bool {
 	return true
 }
 
-// identical tells whether two values are known to be the same without much
-// looking.
+// identical reports whether two values are the same. It does only cheap
+// comparisons, so it can return false for equal values.
 func identical(a, b value.Value) bool {
 	switch a := a.(type) {
 	case value.Int:
@@ -374,7 +375,7 @@ func (n *indexNode) typeError(t *thread, typ value.Type, err error) error {
 	return e
 }
 
-// compact returns values without undef.
+// compact returns list without undef.
 func compact(list []value.Value) []value.Value {
 	out := make([]value.Value, 0, len(list))
 	for _, v := range list {
@@ -385,7 +386,8 @@ func compact(list []value.Value) []value.Value {
 	return out
 }
 
-// resource is File[title], Resource[File, title] and File[title][parameter].
+// resource evaluates File[title], Resource[File, title] and
+// File[title][parameter].
 func (n *indexNode) resource(t *thread, s *Scope, r *value.ResourceType, keys []value.Value) (value.Value, error) {
 	if len(keys) == 0 {
 		return nil, t.fail(n.pos, "argument-count", "%s takes at least one argument", value.TypeString(r))
@@ -399,7 +401,7 @@ func (n *indexNode) resource(t *thread, s *Scope, r *value.ResourceType, keys []
 				return k, nil
 			}
 			name = k.TypeName
-		case *value.ReferenceType: // a name in an alias that nothing is known of
+		case *value.ReferenceType: // an unknown name in an alias
 			name = k.Text
 		case value.String:
 			name = capitalize(string(k))
@@ -449,7 +451,7 @@ func (n *indexNode) resource(t *thread, s *Scope, r *value.ResourceType, keys []
 	return list[len(list)-1], nil
 }
 
-// parameters returns values of parameters of a resource or a class.
+// parameters returns the values of parameters of a resource or a class.
 func (n *indexNode) parameters(t *thread, s *Scope, typ, ref, title string, names []value.Value, many bool) (value.Value, error) {
 	if err := t.catalog(n.pos, "the parameter of a resource"); err != nil {
 		return nil, err
@@ -479,7 +481,7 @@ func (n *indexNode) parameters(t *thread, s *Scope, typ, ref, title string, name
 	return list[len(list)-1], nil
 }
 
-// class is Class[name] and Class[name][parameter].
+// class evaluates Class[name] and Class[name][parameter].
 func (n *indexNode) class(t *thread, s *Scope, c *value.ClassType, keys []value.Value) (value.Value, error) {
 	if len(keys) == 0 {
 		return nil, t.fail(n.pos, "argument-count", "%s takes at least one argument", value.TypeString(c))
@@ -514,11 +516,11 @@ func (n *indexNode) class(t *thread, s *Scope, c *value.ClassType, keys []value.
 	return list[len(list)-1], nil
 }
 
-// classRef tells whether a name is one of a type: parts that begin with a
-// capital.
+// classRef reports whether name has the form of a type name: each part begins
+// with a capital letter.
 func classRef(name string) bool { return segments(strings.TrimPrefix(name, "::"), 'A', 'Z') }
 
-// className tells whether a name is one of a class.
+// className reports whether name has the form of a class name.
 func className(name string) bool { return segments(name, 'a', 'z') }
 
 func segments(name string, first, last byte) bool {

@@ -14,7 +14,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// within runs a function of Go at a place of a program.
+// within runs a Go function at a position of a program.
 func within(t *testing.T, env eval.Env, src string, f func(c *eval.Call) (value.Value, error)) (value.Value, error) {
 	t.Helper()
 	env.Library = eval.NewLibrary(nil, append(functions(), &eval.Function{Name: "here", Signatures: []eval.Signature{{
@@ -129,8 +129,8 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestErrorsOfFunctions: what a function returns is told with the place of its
-// call, unless it has one already.
+// TestErrorsOfFunctions checks that an error of a function has the position of
+// its call, unless it already has a position.
 func TestErrorsOfFunctions(t *testing.T) {
 	shared := eval.Errorf("mine", "text")
 	cause := errors.New("cause")
@@ -161,7 +161,8 @@ func TestErrorsOfFunctions(t *testing.T) {
 	}
 }
 
-// TestCatchErrors: a function may catch errors of its block, but not jumps.
+// TestCatchErrors checks that a function can catch errors of its block, but not
+// jumps.
 func TestCatchErrors(t *testing.T) {
 	catch := func(c *eval.Call) (value.Value, error) {
 		v, err := c.Yield()
@@ -185,7 +186,7 @@ func TestCatchErrors(t *testing.T) {
 	}
 }
 
-func TestMismatchTellsAll(t *testing.T) {
+func TestMismatchReportsAllProblems(t *testing.T) {
 	e := fault(t, newEnv(), "each(1.5) |$x| { }")
 	if want := "each(): parameter 'list' expects an Iterable value, got Float"; e.Msg != want { // the other signature needs another block
 		t.Errorf("got %q, want %q", e.Msg, want)
@@ -379,7 +380,7 @@ func TestHeredocSyntax(t *testing.T) {
 		t.Errorf("by the rules of plans: %v", err)
 	}
 	_, err = run(t, env, "@(\"E\":pp)\n\n  notice(${'1'} ${'2'})\n| E")
-	if err == nil || !strings.HasSuffix(err.Error(), "the text is no valid pp: unexpected '2', in line 2 of the text") {
+	if err == nil || !strings.HasSuffix(err.Error(), "the text is not valid pp: unexpected '2', in line 2 of the text") {
 		t.Errorf("got %v", err)
 	}
 }

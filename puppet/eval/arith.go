@@ -31,7 +31,7 @@ func (n *arithNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return n.calculate(t, x, y)
 }
 
-// small are values that need not be allocated.
+// small holds the values that number returns without an allocation.
 var small = func() (list [1280]value.Value) {
 	for i := range list {
 		list[i] = value.Int(i - 256)
@@ -39,7 +39,7 @@ var small = func() (list [1280]value.Value) {
 	return list
 }()
 
-// number returns a number as a value.
+// number returns i as a value.
 func number(i int64) value.Value {
 	if i >= -256 && i < 1024 {
 		return small[i+256]
@@ -102,7 +102,8 @@ func (n *arithNode) ints(t *thread, a, b int64) (value.Value, error) {
 	return nil, t.fail(n.pos, "overflow", "%d %s %d does not fit in 64 bits", a, n.op, b)
 }
 
-// shift shifts to the left by b, or to the right by -b.
+// shift shifts a to the left by b. If b is negative, it shifts to the right by
+// -b.
 func (n *arithNode) shift(t *thread, a, b int64) (value.Value, error) {
 	switch {
 	case b <= -64:
@@ -193,7 +194,7 @@ func (n *arithNode) numbers(t *thread, x, y value.Value) (value.Value, error) {
 	case syntax.Mod:
 		return nil, t.fail(n.xAt, "operator-not-applicable", "the operator %s cannot be applied to an Integer and a Float", n.op)
 	case syntax.Shl, syntax.Shr:
-		// The shift count is cut to a whole number, as Ruby does.
+		// As in Ruby, the shift count is truncated to an integer.
 		if b != b || math.Abs(b) > 1<<40 {
 			return nil, t.fail(n.pos, "overflow", "%v %s %v does not fit in 64 bits", a, n.op, b)
 		}
@@ -215,12 +216,12 @@ func float(v value.Value) float64 {
 	return 0
 }
 
-// numeric returns a number, or what a numeric string is where the setting
-// strict lets it pass.
+// numeric returns a number as it is. It converts a numeric string to a number
+// if the setting strict allows that.
 func (t *thread) numeric(at pos, v value.Value) (value.Value, error) {
 	switch v := v.(type) {
 	case value.Int, *value.BigInt, value.Float, value.Timespan, value.Timestamp, *value.SemVer:
-		return v, nil // versions are refused later, with both operands known
+		return v, nil // rejected later, when both operands are known
 	case value.String:
 		n := parseNumber(string(v))
 		if n == nil {
@@ -234,8 +235,9 @@ func (t *thread) numeric(at pos, v value.Value) (value.Value, error) {
 	return nil, t.fail(at, "not-numeric", "%s is not a number", t.inspect(v))
 }
 
-// parseNumber returns the number that a string is, or nil. Blanks around it
-// and behind its sign are allowed, 0x is hexadecimal, a leading 0 octal.
+// parseNumber converts a string to a number. It returns nil if s is not a
+// number. Spaces and tabs are allowed around the number and after its sign. The
+// prefix 0x means hexadecimal, a leading 0 octal.
 func parseNumber(s string) value.Value {
 	s = strings.TrimPrefix(s, "::")
 	s = strings.Trim(s, " \t")
@@ -316,8 +318,8 @@ func (n *negNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return nil, t.fail(n.pos, "operator-not-applicable", "the operator - cannot be applied to %s", t.kindOf(v))
 }
 
-// elements returns what + and - take a value for: an array's elements, a
-// hash's entries, or the value itself.
+// elements returns the elements that + and - use for v: the elements of an
+// array, the entries of a hash, or v itself.
 func elements(v value.Value) []value.Value {
 	switch v := v.(type) {
 	case *value.Array:
@@ -371,8 +373,8 @@ func (n *arithNode) remove(t *thread, a *value.Array, y value.Value) (value.Valu
 	return left, t.given(n.pos, left)
 }
 
-// loose tells whether a value may be == to one that is not the same key of a
-// hash, as 1 and 1.0 are.
+// loose reports whether a value can be == to a value that is a different key of
+// a hash, as 1 and 1.0 are.
 func loose(v value.Value) bool {
 	switch v.(type) {
 	case value.Int, *value.BigInt, value.Float, *value.Array, *value.Hash:
@@ -381,7 +383,7 @@ func loose(v value.Value) bool {
 	return false
 }
 
-// hasLoosely tells whether a value is == to one of a list.
+// hasLoosely reports whether v is == to an element of list.
 func hasLoosely(list []value.Value, v value.Value) bool {
 	for _, x := range list {
 		if rubyEqual(x, v) {
@@ -391,7 +393,7 @@ func hasLoosely(list []value.Value, v value.Value) bool {
 	return false
 }
 
-// rubyEqual is ==, but with strings compared exactly.
+// rubyEqual is ==, but compares strings exactly.
 func rubyEqual(x, y value.Value) bool {
 	switch a := x.(type) {
 	case value.Int, *value.BigInt, value.Float:
@@ -450,8 +452,8 @@ func (n *arithNode) merge(t *thread, h *value.Hash, y value.Value) (value.Value,
 	return sum, t.measure(n.pos, sum)
 }
 
-// hashOf returns the hash of an array of pairs, or of keys and values in turn,
-// or the only element if that is a hash.
+// hashOf converts an array to a hash. The array holds pairs, or keys and values
+// in turn, or only a hash.
 func (n *arithNode) hashOf(t *thread, a *value.Array) (*value.Hash, error) {
 	if err := t.walk(n.pos, a); err != nil {
 		return nil, err
@@ -518,7 +520,7 @@ func (n *arithNode) without(t *thread, h *value.Hash, y value.Value) (value.Valu
 	return left, t.given(n.pos, left)
 }
 
-// join adds to a URI or to bytes.
+// join adds to a URI or to a Binary.
 func (n *arithNode) join(t *thread, x, y value.Value) (value.Value, error) {
 	switch a := x.(type) {
 	case *value.Binary:
@@ -548,12 +550,12 @@ func version(v value.Value) bool {
 	return is
 }
 
-// versions refuses to calculate with versions.
+// versions returns the error of arithmetic with a version.
 func (n *arithNode) versions(t *thread, x, y value.Value) error {
 	_, f := x.(value.Float)
 	_, span := y.(value.Timespan)
 	switch {
-	case y == value.Int(0) && n.op == syntax.Mod: // the only thing that versions have of numbers
+	case y == value.Int(0) && n.op == syntax.Mod: // Puppet checks this for versions, too
 		return t.fail(n.yAt, "division-by-zero", "division by zero")
 	case version(x) && !(timed(y) && n.op == syntax.Add || span && n.op == syntax.Mul),
 		n.op == syntax.Shl, n.op == syntax.Shr, f && n.op == syntax.Mod:
@@ -570,8 +572,8 @@ func timed(v value.Value) bool {
 	return false
 }
 
-// nanos returns seconds as nanoseconds, cut. What is infinite or no number is
-// more than any length of time.
+// nanos converts seconds to nanoseconds and truncates. If v is infinite or NaN,
+// the result is larger than any Timespan.
 func nanos(v value.Value) *big.Int {
 	if i, is := v.(value.Int); is {
 		return new(big.Int).Mul(big.NewInt(int64(i)), big.NewInt(1e9))

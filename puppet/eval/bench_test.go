@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// benchmarks are loops as programs have them.
+// benchmarks are loops that are typical for programs.
 var benchmarks = []struct{ name, src string }{
 	{"fib", `function fib(Integer $n) >> Integer { if $n < 2 { $n } else { fib($n - 1) + fib($n - 2) } } fib(20)`},
 	{"each", `Integer[1, 100000].each |$x| { $x }`},
@@ -41,8 +41,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is a small program from its text to its value, with an Interp
-// of its own.
+// BenchmarkStart evaluates a small program from its source to its value, with
+// its own Interp.
 func BenchmarkStart(b *testing.B) {
 	env := newEnv()
 	b.ReportAllocs()

@@ -12,8 +12,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// TestStackOfBinding: an error of arguments and of results is one of the caller,
-// whose line is told; one inside of a default is one of the function.
+// TestStackOfBinding checks that errors of arguments and results belong to the
+// caller and have its line, and that errors inside of a default belong to the
+// function.
 func TestStackOfBinding(t *testing.T) {
 	caller := []eval.Frame{{"g", "test.pp", 3}, {"", "test.pp", 5}}
 	for src, want := range map[string][]eval.Frame{
@@ -38,7 +39,8 @@ func TestStackOfBinding(t *testing.T) {
 	}
 }
 
-// TestWrongDefault: the text says where a default is that does not fit.
+// TestWrongDefault checks that the message contains the position of a default
+// with a wrong type.
 func TestWrongDefault(t *testing.T) {
 	e := fault(t, newEnv(), "function f($a,\n  Integer $p = 'x') { 1 }\nf(1)")
 	if e.Pos.Line != 3 || !strings.HasSuffix(e.Msg, "(its default, at test.pp:2:16)") {
@@ -49,7 +51,8 @@ func TestWrongDefault(t *testing.T) {
 	}
 }
 
-// TestTemplateParameters: an error of a template's parameters names it.
+// TestTemplateParameters checks that an error of parameters of a template names
+// the template.
 func TestTemplateParameters(t *testing.T) {
 	const inline = "inline_epp('<%- |\n  $y = 1,\n  $z\n| -%>', "
 	for src, want := range map[string]string{
@@ -70,14 +73,14 @@ func TestTemplateParameters(t *testing.T) {
 	}
 }
 
-// A dataError is an error with a kind that a package above has.
+// A dataError is an error with a kind of a higher package.
 type dataError struct{}
 
 func (dataError) Error() string        { return "the data is bad" }
 func (dataError) LanguageKind() string { return "lookup-data" }
 
-// TestDataBinding: an error of data for a class has the place of its
-// declaration and the kind of its cause.
+// TestDataBinding checks that an error of data for a class has the position of
+// the declaration of the class and the kind of its cause.
 func TestDataBinding(t *testing.T) {
 	p, err := syntax.Parse(syntax.NewFile("c.pp", "\nclass c($p) {}"), syntax.Options{})
 	if err != nil {
@@ -106,7 +109,7 @@ func TestDataBinding(t *testing.T) {
 	}
 }
 
-// TestNodeTwice: a name stands once in a node's definition.
+// TestNodeTwice checks that a name can occur only once in a node definition.
 func TestNodeTwice(t *testing.T) {
 	for src, want := range map[string]string{
 		"node 'a',\n 'A' {}":              "test.pp:2:2: the node a is defined already, at test.pp:1:6",

@@ -17,9 +17,9 @@ func (t *thread) program(s *Site, p *syntax.Program) (value.Value, error) {
 	return v, err
 }
 
-// body evaluates the body of a class, a define or a node. next and return end
-// that of a class and a define. As in Puppet, break in a class ends what
-// includes it.
+// body evaluates the body of a class, a define or a node. In a class or a
+// define, next and return end the body. As in Puppet, break in a class ends the
+// body that includes the class.
 func (t *thread) body(s *Site, d *Definition, scope *Scope) (value.Value, error) {
 	c := d.compiled()
 	if err := t.enter(scope.label(), s.at, c); err != nil {
@@ -39,7 +39,7 @@ func (t *thread) body(s *Site, d *Definition, scope *Scope) (value.Value, error)
 	return v, err
 }
 
-// label names a named scope in stacks.
+// label returns the name of a named scope in stacks.
 func (s *Scope) label() string {
 	if s.named.Label != "" {
 		return s.named.Label
@@ -47,7 +47,7 @@ func (s *Scope) label() string {
 	return s.named.Name
 }
 
-// bind gives parameters by name their values.
+// bind sets the parameters from the values in given, by name.
 func (t *thread) bind(s *Site, d *Definition, scope *Scope, given *value.Hash, data func(string) (value.Value, bool, error)) (*value.Hash, error) {
 	c := d.compiled()
 	if err := t.climb(s.at, c.height); err != nil {
@@ -69,9 +69,10 @@ func (t *thread) bind(s *Site, d *Definition, scope *Scope, given *value.Hash, d
 		if !is && data != nil {
 			found, ok, err := data(p.name)
 			if err != nil {
-				return nil, t.wrap(s.at, err) // Puppet tells where the class is declared
+				return nil, t.wrap(s.at, err) // Puppet reports the position of the declaration of the class
 			}
-			// Data may say undef, which is a value unless there is a default.
+			// If data contain undef, it is a value unless the parameter has a
+			// default.
 			if _, undef := found.(value.Undef); ok && (!undef || p.value == nil) {
 				v, is = found, true
 			}
@@ -101,7 +102,7 @@ func (t *thread) bind(s *Site, d *Definition, scope *Scope, given *value.Hash, d
 	return b.Build(), nil
 }
 
-// defaults evaluates the defaults of parameters that have not been given.
+// defaults evaluates the defaults of the parameters that are not given.
 func (t *thread) defaults(at pos, c *code, f *Scope, given []bool) error {
 	if c.taken >= 0 {
 		return t.fail(at, "reserved-variable", "parameter $%s of %s has a reserved name", c.params[c.taken].name, c.title())
@@ -119,7 +120,7 @@ func (t *thread) defaults(at pos, c *code, f *Scope, given []bool) error {
 	return nil
 }
 
-// checkNamed checks parameters that were given by name.
+// checkNamed checks parameters that are given by name.
 func (t *thread) checkNamed(at pos, subject string, c *code, f *Scope) error {
 	types, err := t.typesOf(c, f)
 	if err != nil {
@@ -130,7 +131,7 @@ func (t *thread) checkNamed(at pos, subject string, c *code, f *Scope) error {
 	for i := range c.params {
 		p := &c.params[i]
 		if faults == nil {
-			first = p.at // of the fault, if this is one
+			first = p.at // used if this parameter has the first fault
 		}
 		switch typ := types.params[i]; {
 		case f.slots[i] == nil:
@@ -145,7 +146,7 @@ func (t *thread) checkNamed(at pos, subject string, c *code, f *Scope) error {
 	return nil
 }
 
-// plan calls a plan with parameters by name.
+// plan calls a plan with parameters that are given by name.
 func (t *thread) plan(s *Site, d *Definition, params *value.Hash) (value.Value, error) {
 	if !t.in.env.Tasks {
 		return nil, t.fail(s.at, "plan-refused", "plans cannot be called here")
@@ -167,7 +168,7 @@ func (t *thread) plan(s *Site, d *Definition, params *value.Hash) (value.Value, 
 	if err != nil || d.Function != nil {
 		return v, err
 	}
-	return value.Undef{}, nil // what a plan returns it returns by return()
+	return value.Undef{}, nil // a plan returns a value only with return()
 }
 
 // planDefaults evaluates the defaults of a plan for parameters that are not given
@@ -201,7 +202,7 @@ func (t *thread) planBody(at pos, c *code, f *Scope, params *value.Hash) (value.
 	return c.body.eval(t, f)
 }
 
-// named puts parameters by name into a local scope.
+// named sets the parameters in a local scope from params, by name.
 func (t *thread) named(at pos, subject string, c *code, f *Scope, params *value.Hash) error {
 	var unknown []string
 	index := make(map[string]int, len(c.params))

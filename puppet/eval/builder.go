@@ -5,74 +5,79 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Builder makes a catalog of what programs declare. Its methods are called
-// by the thread that evaluates, in the order of evaluation; titles, attributes
-// and queries are evaluated already. A Site lets a Builder evaluate further
-// (bodies of classes) as part of the same run, with the same limits and stack.
-// An error without a position gets that of the expression.
+// A Builder makes a catalog from the resources that programs declare. Its
+// methods are called by the thread that evaluates, in the order of evaluation.
+// Titles, attributes and queries are evaluated already. With a Site, a Builder
+// can evaluate further bodies of classes in the same run, with the same limits
+// and the same stack. An error without a position gets the position of the
+// expression.
 //
-// A Builder may keep s.Scope.Named(), not s itself and not s.Scope: local scopes
-// are used again when what they belong to is done.
+// A Builder may keep s.Scope.Named(). It must not keep s or s.Scope, because
+// local scopes are reused when their calls have ended.
 type Builder interface {
 	// Declare adds resources and returns references to them
 	// (value.NewResourceRef, value.NewClassRef).
 	Declare(s *Site, d *Declaration) ([]value.Value, error)
-	// Default sets attributes for resources of a type, from here on and
-	// inwards: s.Scope says where.
+	// Default sets attributes for the resources of a type in s.Scope and in the
+	// scopes inside it. It applies to the resources that are declared later.
 	Default(s *Site, typeName string, attrs []Attribute) error
 	// Override changes resources.
 	Override(s *Site, o *Override) error
-	// Collect remembers a collector. The value it returns stands for it on a
-	// side of a relation.
+	// Collect registers a collector. The value that it returns stands for the
+	// collector on a side of a relation.
 	Collect(s *Site, c *Collector) (value.Value, error)
-	// Relate orders what is on the two sides: references, and values that
-	// Collect returned. With notify, targets are told of changes.
+	// Relate orders the resources on the two sides. A side holds references and
+	// values that Collect returned. With notify, targets are notified of
+	// changes.
 	Relate(s *Site, r *Relation) error
-	// Parameter returns the value that a parameter of a resource or class has
-	// now. found is false if there is no such resource; an error of kind
-	// "unknown-parameter" tells that it has no such parameter.
+	// Parameter returns the present value of a parameter of a resource or
+	// class. If the resource does not exist, found is false. If the resource
+	// does not have the parameter, the error has the kind "unknown-parameter".
 	Parameter(s *Site, typeName, title, name string) (v value.Value, found bool, err error)
 }
 
-// A Cataloger is a Builder that can do what functions of the language ask for.
-// Without it include, contain, require, realize, tag and tagged are refused.
+// A Cataloger is a Builder with the operations that some functions of the
+// language need. Without it, include, contain, require, realize, tag and tagged
+// return an error.
 type Cataloger interface {
-	// Include evaluates those of the classes that have not been evaluated yet.
-	// Names are in lower case and without leading ::.
+	// Include evaluates the classes that are not evaluated yet. Names are in
+	// lower case and without leading ::.
 	Include(s *Site, how Inclusion, classes []string) error
-	// Realize makes virtual resources real, also those that are declared later.
+	// Realize makes virtual resources real, including resources that are
+	// declared later.
 	Realize(s *Site, refs []Ref) error
-	// Tag adds tags to the container: the class or resource that s.Scope is of.
+	// Tag adds tags to the container, which is the class or resource of
+	// s.Scope.
 	Tag(s *Site, tags []string) error
-	// Tagged tells whether the container or the catalog has all of the tags.
+	// Tagged reports whether the container or the catalog has all of the tags.
 	Tagged(s *Site, tags []string) (bool, error)
 }
 
-// An Inclusion says what becomes of classes that are included.
+// An Inclusion selects how classes are included.
 type Inclusion uint8
 
-// What include, contain and require do.
+// The inclusions of the functions include, contain and require.
 const (
 	Include Inclusion = iota
-	Contain           // the container contains them
-	Require           // they are applied before the container
+	Contain           // the container contains the classes
+	Require           // the classes are applied before the container
 )
 
-// A Declaration is a resource expression, evaluated.
+// A Declaration is an evaluated resource expression.
 type Declaration struct {
 	Type string // in lower case; "class" for classes
 	Form syntax.Form
-	// Bodies have titles in the order of the text. Attributes of a body
-	// default: are merged into each already.
+	// Bodies have titles in the order of the source. The attributes of a body
+	// with the title default are already merged into each body.
 	Bodies []Body
 	Pos    syntax.Position
 }
 
-// A Body is resources with the same attributes.
+// A Body is a set of resources with the same attributes.
 type Body struct {
 	Titles []string
-	// NotStrings is set if the titles were values of other types, such as numbers.
-	// create_resources() allows them, the language does not.
+	// NotStrings is set if the titles were values of other types, such as
+	// numbers. create_resources() allows such titles, the language does not.
 	NotStrings bool
 	Attrs      []Attribute // each name once
 	Pos        syntax.Position
@@ -86,7 +91,7 @@ type Attribute struct {
 	Pos   syntax.Position
 }
 
-// An Override is X { attrs } where X is references.
+// An Override is X { attrs }, where X are references.
 type Override struct {
 	Refs  []Ref
 	Attrs []Attribute
@@ -100,7 +105,7 @@ type Ref struct {
 	Title string
 }
 
-// A Collector is Type <| query |> { attrs }, evaluated.
+// A Collector is an evaluated Type <| query |> { attrs }.
 type Collector struct {
 	Type     string // in lower case
 	Exported bool
@@ -109,18 +114,18 @@ type Collector struct {
 	Pos      syntax.Position
 }
 
-// A Query says which resources a Collector collects: a *QueryCompare or a
+// A Query selects the resources of a Collector. It is a *QueryCompare or a
 // *QueryBool.
 type Query interface{ query() }
 
-// A QueryCompare is Name == Value, or Name != Value with Not.
+// A QueryCompare is Name == Value. If Not is set, it is Name != Value.
 type QueryCompare struct {
 	Name  string // an attribute, "title" or "tag"
 	Not   bool
 	Value value.Value
 }
 
-// A QueryBool is X and Y, or X or Y with Or.
+// A QueryBool is X and Y. If Or is set, it is X or Y.
 type QueryBool struct {
 	Or   bool
 	X, Y Query
@@ -129,15 +134,15 @@ type QueryBool struct {
 func (*QueryCompare) query() {}
 func (*QueryBool) query()    {}
 
-// A Relation is Sources -> Targets, or ~> with Notify.
+// A Relation is Sources -> Targets. If Notify is set, it is Sources ~> Targets.
 type Relation struct {
 	// Sources and Targets are value.Types of resources and classes, or values
-	// that Collect has returned. They are in the order of the dependency,
-	// whichever way the arrow was written.
+	// that Collect returned. They are in the order of the dependency, for both
+	// directions of the arrow.
 	Sources, Targets []value.Value
-	// Left are the operands on the left of the arrow. When the right side is
-	// one value that Collect has returned, and the collector turns out to be
-	// empty, the next relation of a chain is with these.
+	// Left are the operands to the left of the arrow. If the right side is one
+	// value of Collect and its collector collects nothing, the next relation of
+	// a chain uses Left as its left side.
 	Left   []value.Value
 	Notify bool
 	Pos    syntax.Position

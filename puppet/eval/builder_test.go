@@ -12,8 +12,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// A recorder is a Builder that writes down what it is told, evaluates classes
-// at once and keeps parameters.
+// A recorder is a Builder that records its calls, evaluates classes immediately
+// and stores parameters.
 type recorder struct {
 	t      *testing.T
 	events []string

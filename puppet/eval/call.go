@@ -7,22 +7,23 @@ import (
 	"bolt/puppet/value"
 )
 
-// A callNode is a call of a function, also as a method.
+// A callNode is a call of a function, with or without the syntax of methods.
 type callNode struct {
 	pos
 	name   string // as it is written
 	key    string // as it is looked up
-	args   items  // with the receiver of a method first
+	args   items  // for a method, the receiver is the first
 	from   tracer // the first argument, if it is a variable or a part of one
 	lambda *code
 	method bool
 	cache  callCache
 }
 
-// A callCache remembers what a name was found to be.
+// A callCache caches the definition of a name.
 type callCache struct {
-	// many: it is in a Library's code, which has many Interps. What is one's own
-	// is not remembered then: they would take turns.
+	// many is set in the code of a Library, which many Interps use. Definitions
+	// of an Interp are not cached then, because the Interps would replace each
+	// other's entries.
 	many   bool
 	own    atomic.Pointer[ownCallee]    // in an Interp's own definitions
 	shared atomic.Pointer[sharedCallee] // in a Library
@@ -30,7 +31,7 @@ type callCache struct {
 
 type ownCallee struct {
 	w *world
-	d *Definition // nil: it is not there
+	d *Definition // nil: not defined there
 }
 
 type sharedCallee struct {
@@ -38,7 +39,7 @@ type sharedCallee struct {
 	d   *Definition
 }
 
-// resolve returns what a name stands for, nil without anything.
+// resolve returns the definition of a name, or nil if there is none.
 func (c *callCache) resolve(t *thread, kind Kind, key string) (*Definition, error) {
 	if w := t.w; w.defs != nil {
 		if d := c.ofOwn(w, kind, key); d != nil {
@@ -86,8 +87,8 @@ func (n *callNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return n.invoke(t, s, d, args)
 }
 
-// direct calls a function of the language, whose arguments are evaluated into
-// its variables.
+// direct calls a function that is written in the language. It evaluates the
+// arguments into the variables of the function.
 func (n *callNode) direct(t *thread, s *Scope, d *Definition) (value.Value, error) {
 	c := d.compiled()
 	if !c.plain || len(n.args.nodes) != len(c.params) {
@@ -112,7 +113,7 @@ func (n *callNode) direct(t *thread, s *Scope, d *Definition) (value.Value, erro
 func (n *callNode) evalMethod(t *thread, s *Scope) (value.Value, error) {
 	var d *Definition
 	if t.reads && n.from != nil {
-		d, _ = n.cache.resolve(t, KindFunction, n.key) // its error is that below
+		d, _ = n.cache.resolve(t, KindFunction, n.key) // the call below returns the error
 	}
 	args, err := n.arguments(t, s, d)
 	if err != nil {
@@ -143,7 +144,7 @@ func (n *callNode) invoke(t *thread, s *Scope, d *Definition, args []value.Value
 	return t.call(s, n.pos, n.name, d, args, block)
 }
 
-// block returns the lambda of the call, nil without one.
+// block returns the lambda of the call, or nil without one.
 func (n *callNode) block(t *thread, s *Scope) (*Closure, error) {
 	if n.lambda == nil {
 		return nil, nil
@@ -152,7 +153,7 @@ func (n *callNode) block(t *thread, s *Scope) (*Closure, error) {
 	return block, block.size(t)
 }
 
-// call calls what was found.
+// call calls a definition that was found.
 func (t *thread) call(s *Scope, at pos, name string, d *Definition, args []value.Value, block *Closure) (value.Value, error) {
 	if d.Function != nil {
 		return t.native(s, at, name, d.Function, args, block)
@@ -175,7 +176,7 @@ func (t *thread) callNamed(s *Scope, at pos, name string, args []value.Value, bl
 	return t.call(s, at, name, d, args, block)
 }
 
-// function calls a function of the language.
+// function calls a function that is written in the language.
 func (t *thread) function(s *Scope, at pos, d *Definition, args []value.Value) (value.Value, error) {
 	c := d.compiled()
 	f := t.scope(c, nil, t.in.top.named)
@@ -195,8 +196,8 @@ func (t *thread) function(s *Scope, at pos, d *Definition, args []value.Value) (
 	return t.leaveFunction(c, f, v, err)
 }
 
-// enterFunction checks the arguments in a function's scope and evaluates its
-// body.
+// enterFunction checks the arguments in the scope of a function and evaluates
+// its body.
 func (t *thread) enterFunction(at pos, c *code, f *Scope) (value.Value, error) {
 	if err := t.enter(c.name, at, c); err != nil {
 		return nil, err
@@ -205,8 +206,8 @@ func (t *thread) enterFunction(at pos, c *code, f *Scope) (value.Value, error) {
 	return t.leaveFunction(c, f, v, err)
 }
 
-// leaveFunction ends a call. Puppet does not check the type of what return()
-// returns.
+// leaveFunction ends a call. As in Puppet, the type of a value of return() is
+// not checked.
 func (t *thread) leaveFunction(c *code, f *Scope, v value.Value, err error) (value.Value, error) {
 	t.leave(c)
 	if err != nil {
@@ -219,8 +220,9 @@ func (t *thread) leaveFunction(c *code, f *Scope, v value.Value, err error) (val
 	return v, nil
 }
 
-// evalBody checks arguments, evaluates a body, and checks the result. next
-// ends it. given is how many arguments were given: the rest are defaults.
+// evalBody checks the arguments, evaluates the body and checks the result. next
+// ends the body. given is the number of arguments that were given; the other
+// parameters have their defaults.
 func (t *thread) evalBody(at pos, c *code, f *Scope, given int) (value.Value, error) {
 	if c.typed {
 		types, err := t.typesOf(c, f)
@@ -262,7 +264,7 @@ func (t *thread) result(at pos, c *code, f *Scope, v value.Value) (value.Value, 
 	return v, nil
 }
 
-// title is what messages call it.
+// title returns the name of the code for messages.
 func (c *code) title() string {
 	if c.name == "lambda" {
 		return "the block"
@@ -292,8 +294,8 @@ func (t *thread) scope(c *code, outer *Scope, named *namedScope) *Scope {
 	return &Scope{named: named, outer: outer, names: c.names, slots: make([]value.Value, n)}
 }
 
-// release gives a scope back that nothing refers to: there is no lambda in the
-// body, and functions do not keep the scope of their caller.
+// release makes a scope available for reuse. Nothing refers to the scope: the
+// body has no lambda, and functions do not keep the scope of their caller.
 func (t *thread) release(c *code, f *Scope) {
 	if !c.leaf || f.kept || len(t.free) >= 64 {
 		return
@@ -303,10 +305,10 @@ func (t *thread) release(c *code, f *Scope) {
 	t.free = append(t.free, f)
 }
 
-// call calls a block.
+// call calls the block.
 func (b *Closure) call(t *thread, args []value.Value) (value.Value, error) {
 	if b.native != nil {
-		return b.native(append([]value.Value(nil), args...)) // so that args stay on the stack
+		return b.native(append([]value.Value(nil), args...)) // the copy lets args stay on the stack
 	}
 	c := b.code
 	if err := t.enter(c.name, b.at, c); err != nil {
@@ -331,7 +333,8 @@ func (b *Closure) call(t *thread, args []value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// spread puts arguments into parameters, with defaults and a rest.
+// spread assigns arguments to parameters, including defaults and a rest
+// parameter.
 func (t *thread) spread(at pos, c *code, f *Scope, args []value.Value) error {
 	if c.misplaced >= 0 {
 		p := &c.params[c.misplaced]
@@ -340,7 +343,7 @@ func (t *thread) spread(at pos, c *code, f *Scope, args []value.Value) error {
 	if c.taken >= 0 {
 		return t.fail(at, "reserved-variable", "parameter $%s of %s has a reserved name", c.params[c.taken].name, c.title())
 	}
-	// A block is given what there is and takes what it wants.
+	// A block ignores additional arguments.
 	if c.max >= 0 && len(args) > c.max && c.name != "lambda" {
 		return t.mismatch(at, c, args)
 	}

@@ -2,25 +2,26 @@ package eval
 
 import "bolt/puppet/value"
 
-// A Closure is a lambda with the scope it was written in, or a function in Go
-// that stands for one.
+// A Closure is a lambda with the scope that it was written in, or a Go function
+// in place of a lambda.
 type Closure struct {
 	code  *code
 	scope *Scope
-	at    pos // of the call that it is the block of
+	at    pos // position of the call that the block belongs to
 
 	native   func(args []value.Value) (value.Value, error)
-	min, max int // of native, or when the type of a rest parameter limits them
+	min, max int // the arity of native, or of a block whose rest parameter has a type with a size
 	sized    bool
 }
 
-// NewBlock returns a block that is written in Go and takes from min to max
-// arguments; max < 0: as many as come.
+// NewBlock returns a block that is implemented in Go. It takes from min to max
+// arguments. If max < 0, the number is unlimited.
 func NewBlock(min, max int, f func(args []value.Value) (value.Value, error)) *Closure {
 	return &Closure{native: f, min: min, max: max}
 }
 
-// Arity returns how many arguments the block takes; max < 0: as many as come.
+// Arity returns the smallest and the largest number of arguments of the block.
+// If max < 0, the number is unlimited.
 func (b *Closure) Arity() (min, max int) {
 	if b.native != nil || b.sized {
 		return b.min, b.max
@@ -28,7 +29,7 @@ func (b *Closure) Arity() (min, max int) {
 	return b.code.min, b.code.max
 }
 
-// size finds how many arguments the block takes when its last parameter is
+// size sets the arity of a block whose last parameter has a type such as
 // Array[T, 1, 3] *$x.
 func (b *Closure) size(t *thread) error {
 	c := b.code

@@ -8,35 +8,38 @@ import (
 
 // A node is a compiled expression.
 type node interface {
-	// eval returns the expression's value, which is never nil without an
-	// error. Errors are *Error or *jump.
+	// eval returns the value of the expression. Without an error, the value is
+	// not nil. An error is an *Error or a *jump.
 	eval(t *thread, s *Scope) (value.Value, error)
 }
 
-// A code is a compiled body with its parameters: a function's, a lambda's, a
-// plan's, a template's, a class's. It is not written to after it is made, but
-// for its cells.
+// A code is a compiled body with its parameters. It belongs to a function, a
+// lambda, a plan, a template or a class. After it is made, only its atomic
+// fields change.
 type code struct {
 	name    string // for stacks and messages
 	at      pos
 	params  []param
-	min     int      // arguments that it needs
-	max     int      // arguments that it takes; < 0: as many as come
-	names   []string // of its local variables, parameters first
+	min     int      // smallest number of arguments
+	max     int      // largest number of arguments; < 0: no maximum
+	names   []string // of the local variables, parameters first
 	body    node
 	returns node // type of the result, or nil
 	def     *Definition
-	// misplaced is a parameter that must be given behind one that need not, and
-	// taken one that has a reserved name; or < 0.
+	// misplaced is the index of a required parameter after an optional one.
+	// taken is the index of a parameter with a reserved name. Without such a
+	// parameter, they are < 0.
 	misplaced, taken int
-	// plain: there are no defaults, rest or types that change from call to
-	// call, so that arguments only need to be checked.
+	// plain is set if the parameters have neither defaults, nor a rest
+	// parameter, nor types that change from call to call. Then arguments only
+	// need to be checked.
 	plain bool
-	// typed: a parameter or the result has a type.
+	// typed is set if a parameter or the result has a type.
 	typed bool
-	// leaf: no lambda in it, so that its scope ends with the call.
+	// leaf is set if the body has no lambda, so that its scope ends with the
+	// call.
 	leaf bool
-	// height is how many expressions in it stand in each other.
+	// height is the depth to which its expressions are nested.
 	height int
 	types  atomic.Pointer[codeTypes]
 }
@@ -46,7 +49,7 @@ type param struct {
 	at    pos
 	typ   node // or nil
 	fixed bool // typ is the same for every call
-	value node // its default, or nil
+	value node // the default, or nil
 	rest  bool
 
 	defaultAt pos // of value
@@ -55,16 +58,16 @@ type param struct {
 // codeTypes are the types of parameters and the result, evaluated for a world.
 type codeTypes struct {
 	w       *world
-	params  []value.Type // nil: any; of a rest parameter its elements'
+	params  []value.Type // nil: any; for a rest parameter, the type of its elements
 	lo, hi  int          // of the rest parameter; hi < 0: no limit
 	returns value.Type   // nil: any
 }
 
-// A world is what names mean: a Library and the definitions of an Interp's
-// own programs. It is not changed.
+// A world maps names to definitions: those of a Library and those of the
+// programs of an Interp. It is immutable.
 type world struct {
 	lib  *Library
-	defs map[defKey]*Definition // of its own; nil in a Library's
+	defs map[defKey]*Definition // of the Interp; nil in the world of a Library
 }
 
 type defKey struct {
@@ -72,7 +75,7 @@ type defKey struct {
 	name string
 }
 
-// with returns the world with more definitions.
+// with returns a copy of the world with more definitions.
 func (w *world) with(list []*Definition) *world {
 	n := &world{lib: w.lib, defs: make(map[defKey]*Definition, len(w.defs)+len(list))}
 	for k, d := range w.defs {
@@ -84,7 +87,8 @@ func (w *world) with(list []*Definition) *world {
 	return n
 }
 
-// find returns what a name in lower case stands for, nil without anything.
+// find returns the definition of a name, or nil if there is none. Upper case in
+// the name does not matter.
 func (t *thread) find(kind Kind, name string) (*Definition, error) {
 	name = lower(name)
 	if d := t.w.defs[defKey{kind, name}]; d != nil {

@@ -5,44 +5,45 @@ import (
 	"bolt/puppet/value"
 )
 
-// A compiler makes nodes of the syntax of one body.
+// A compiler compiles the syntax of one body to nodes.
 //
-// Variables of local scopes become slots. Evaluation goes through a body in
-// the order of its text, and there is no way back but a new call with a scope
-// of its own. So a variable that has not been assigned above the place where
-// it is read cannot be a local one there, and one pass is enough: what the
-// compiler has not seen is looked for in the named scope. What it has seen may
-// still be unset (it was assigned in a branch not taken); then the slot is nil
-// and the variable is looked up by its name.
+// Variables of local scopes become slots. Evaluation goes through a body in the
+// order of the source. It never goes back, except by a new call with a new
+// scope. So if a variable is not assigned before the position where it is read,
+// it cannot be a local variable there, and one pass is enough. The compiler
+// looks for such a variable in the named scope. A variable that is assigned
+// before can still be unset, if it was assigned in a branch that was not
+// evaluated. Then the slot is nil, and the variable is looked up by its name.
 type compiler struct {
 	file *syntax.File
 	vars *vars
-	def  *Definition // that the code is in; nil outside of any
-	// lenient: unknown types stand for themselves.
+	def  *Definition // the definition that contains the code; nil outside of definitions
+	// lenient is set if an unknown type stands for itself.
 	lenient bool
-	// level is how many expressions are around the one in work, and tallest
-	// the most there were.
+	// level is the number of expressions around the current one. tallest is the
+	// largest level so far.
 	level, tallest int
 }
 
-// vars are the variables of a local scope, or stand for those of a named one.
+// vars are the variables of a local scope, or mark a named scope.
 type vars struct {
 	outer *vars
 	names []string
 	index map[string]int // of names, when there are many
-	// named: there are no slots; variables are kept by name.
+	// named is set for a named scope. It has no slots; its variables are stored
+	// by name.
 	named bool
-	// loose: scopes around may have variables that the compiler cannot know
-	// (a template sees those of its caller).
+	// loose is set if outer scopes can have variables that the compiler does
+	// not know. For example, a template sees the variables of its caller.
 	loose bool
-	// defaults: the default of a parameter is compiled, which cannot assign,
-	// and the first params names are the parameters.
+	// defaults is set while the default of a parameter is compiled. A default
+	// cannot assign, and the first params names are the parameters.
 	defaults bool
 	params   int
 	lambdas  bool
 }
 
-// manyNames is how many names are looked through one by one.
+// manyNames is the number of names up to which a list is searched one by one.
 const manyNames = 16
 
 // add makes a slot.
@@ -61,7 +62,7 @@ func (v *vars) add(name string) int {
 	return i
 }
 
-// slot returns the slot of a name, the last one that has it.
+// slot returns the slot of the last variable with this name.
 func (v *vars) slot(name string) int {
 	if v.index != nil {
 		if i, is := v.index[name]; is {
@@ -79,7 +80,7 @@ func (v *vars) slot(name string) int {
 
 func (c *compiler) at(n syntax.Node) pos { return pos{c.file, n.At().Off} }
 
-// compileProgram compiles the text of a file outside of definitions.
+// compileProgram compiles the code of a file outside of definitions.
 func compileProgram(p *syntax.Program) *code {
 	c := &compiler{file: p.File, vars: &vars{named: true}}
 	k := &code{at: pos{p.File, 0}, body: c.block(p.Body)}
@@ -87,8 +88,8 @@ func compileProgram(p *syntax.Program) *code {
 	return k
 }
 
-// alias evaluates a part of what a type stands for. Names in it that nothing
-// is known of are types too, which nothing is an instance of.
+// alias evaluates a part of the definition of an alias. Unknown names in it are
+// types without instances.
 func (t *thread) alias(file *syntax.File, x syntax.Expr) (value.Value, error) {
 	c := &compiler{file: file, vars: &vars{named: true}, lenient: true}
 	n := c.expr(x)
@@ -99,13 +100,13 @@ func (t *thread) alias(file *syntax.File, x syntax.Expr) (value.Value, error) {
 	return n.eval(t, &Scope{named: t.in.top.named})
 }
 
-// compileExpr compiles an expression without variables around it.
+// compileExpr compiles an expression that has no variables around it.
 func compileExpr(file *syntax.File, x syntax.Expr) node {
 	c := &compiler{file: file, vars: &vars{named: true}}
 	return c.expr(x)
 }
 
-// compileDefinition compiles what a definition defines.
+// compileDefinition compiles the body of a definition.
 func compileDefinition(d *Definition) *code {
 	var file *syntax.File
 	if d.Program != nil {
@@ -134,8 +135,8 @@ func compileDefinition(d *Definition) *code {
 	return k
 }
 
-// compileTemplate compiles a template. Names that are given to it without
-// being declared are variables too.
+// compileTemplate compiles a template. Names that are given to the template but
+// not declared in it are variables, too.
 func compileTemplate(p *syntax.Program, epp *syntax.EPP, names []string) *code {
 	c := &compiler{file: p.File, vars: &vars{loose: true}}
 	k := &code{at: c.at(epp)}
@@ -151,8 +152,8 @@ func compileTemplate(p *syntax.Program, epp *syntax.EPP, names []string) *code {
 	return k
 }
 
-// callable compiles parameters and a body. With named the body is that of a
-// named scope, and the slots are for the parameters' defaults only.
+// callable compiles parameters and a body. If named is set, the body is the
+// body of a named scope, and the slots are only for the defaults of parameters.
 func (c *compiler) callable(params []*syntax.Param, returns syntax.Expr, body *syntax.Block, named bool) *code {
 	k := &code{misplaced: -1, taken: -1}
 	c.params(k, params)
@@ -176,7 +177,7 @@ func (c *compiler) finish(k *code) {
 	k.leaf = !c.vars.lambdas
 }
 
-// outside compiles an expression in the scope around the one in work.
+// outside compiles an expression in the scope around the current one.
 func (c *compiler) outside(x syntax.Expr) node {
 	o := *c
 	o.vars = c.vars.outer
@@ -215,7 +216,7 @@ func (c *compiler) params(k *code, list []*syntax.Param) {
 			c.vars.defaults = false
 		}
 		switch {
-		case k.max < 0: // behind *$rest, which has taken all
+		case k.max < 0: // after *$rest, which takes all remaining arguments
 			if k.misplaced < 0 {
 				k.misplaced = i
 			}
@@ -234,7 +235,7 @@ func (c *compiler) params(k *code, list []*syntax.Param) {
 	}
 }
 
-// constant tells whether an expression of a type has the same value always.
+// constant reports whether an expression of a type always has the same value.
 func constant(x syntax.Expr) bool {
 	switch x := x.(type) {
 	case *syntax.TypeName, *syntax.Undef, *syntax.Default, *syntax.Bool, *syntax.Int, *syntax.Float, *syntax.Str, *syntax.Regexp, *syntax.Name:
@@ -290,7 +291,7 @@ func (c *compiler) block(b *syntax.Block) node {
 	for i, x := range b.Exprs {
 		n := c.expr(x)
 		if _, is := n.(constNode); is && i < len(b.Exprs)-1 {
-			continue // a definition, or a value that nobody asks for
+			continue // a definition, or an unused value
 		}
 		list = append(list, n)
 	}
@@ -303,7 +304,7 @@ func (c *compiler) block(b *syntax.Block) node {
 	return &blockNode{list}
 }
 
-// optional compiles an expression that need not be there.
+// optional compiles an expression that can be absent.
 func (c *compiler) optional(x syntax.Expr) node {
 	switch x := x.(type) {
 	case nil:
@@ -314,7 +315,7 @@ func (c *compiler) optional(x syntax.Expr) node {
 	return c.expr(x)
 }
 
-// exprs compiles expressions, each of which may be a splat.
+// exprs compiles expressions, each of which can be a splat.
 func (c *compiler) exprs(list []syntax.Expr) items {
 	var l items
 	for _, x := range list {
@@ -331,7 +332,7 @@ func (c *compiler) exprs(list []syntax.Expr) items {
 	return l
 }
 
-// item compiles an expression that may be a splat, in parentheses or not.
+// item compiles an expression that can be a splat, with or without parentheses.
 func (c *compiler) item(x syntax.Expr) (n node, splat bool) {
 	for {
 		switch y := x.(type) {
@@ -394,7 +395,7 @@ func (c *compiler) node(x syntax.Expr) node {
 	case *syntax.Heredoc:
 		text := c.expr(x.Text)
 		if _, static := x.Text.(*syntax.Str); static || x.Syntax == "" {
-			return text // package check has judged it
+			return text // package check has checked it
 		}
 		return &syntaxNode{c.at(x.Text), x.Syntax, text}
 	case *syntax.List:
@@ -440,7 +441,7 @@ func (c *compiler) node(x syntax.Expr) node {
 	case *syntax.Apply:
 		return &applyNode{c.at(x), c.exprs(x.Args), x}
 	case *syntax.Class, *syntax.Define, *syntax.NodeDef, *syntax.Function, *syntax.Plan, *syntax.TypeAlias, *syntax.TypeMapping:
-		return undefNode // definitions were known before
+		return undefNode // definitions are registered before the evaluation
 	case *syntax.TypeDef:
 		return &failNode{c.at(x), "unsupported", "types are defined with =, as type " + x.Name + " = Object[{…}]"}
 	case *syntax.Lambda:
@@ -491,7 +492,7 @@ func (c *compiler) variable(at syntax.Node, name string) node {
 	return &nameVar{p, name}
 }
 
-// unrooted returns a qualified variable's name without leading ::.
+// unrooted returns the name of a qualified variable without leading ::.
 func unrooted(name string) string {
 	if len(name) > 2 && name[:2] == "::" {
 		return name[2:]
@@ -508,8 +509,8 @@ func qualified(name string) bool {
 	return false
 }
 
-// assign compiles an assignment. The value comes first, since it does not see
-// the variable.
+// assign compiles an assignment. It compiles the value first, because the value
+// does not see the variable.
 func (c *compiler) assign(x *syntax.Assign) node {
 	if x.Op != syntax.Set {
 		return &failNode{c.at(x), "unsupported-operator", "the operator " + x.Op.String() + " is not part of the language any more"}

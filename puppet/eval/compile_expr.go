@@ -13,7 +13,7 @@ func (c *compiler) concat(x *syntax.Concat) node {
 	return n
 }
 
-// text compiles a piece of a string.
+// text compiles a part of a string.
 func (c *compiler) text(x syntax.Expr) node {
 	t, is := x.(*syntax.Text)
 	if !is {
@@ -114,7 +114,7 @@ func (c *compiler) index(x *syntax.Index) node {
 	return n
 }
 
-// bracketed returns what src begins with, up to the bracket that ends it.
+// bracketed returns the start of src up to the bracket that closes it.
 func bracketed(src string) string {
 	depth := 0
 	var quote byte
@@ -265,7 +265,8 @@ func (c *compiler) attrs(list []syntax.Attr) []attr {
 	return out
 }
 
-// comparable tells whether a query can have an expression beside its == or !=.
+// comparable reports whether an expression can be an operand of == or != in a
+// query.
 func comparable(x syntax.Expr) bool {
 	switch x := x.(type) {
 	case *syntax.Paren:

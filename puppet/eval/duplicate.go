@@ -2,8 +2,9 @@ package eval
 
 import "bolt/puppet/syntax"
 
-// defined returns an error when one of a list is defined before, be it in the
-// list. A class and a define have their names together. in.mu is held.
+// defined returns an error if a definition of list has the name of an earlier
+// definition, in list or before it. Classes and defines share their names. The
+// caller holds in.mu.
 func (in *Interp) defined(list []*Definition) error {
 	before := make(map[defKey]*Definition)
 	for _, d := range in.nodes {
@@ -30,7 +31,7 @@ func (in *Interp) defined(list []*Definition) error {
 				if o == nil {
 					o = defs[key]
 				}
-				if o != nil && o.Node != d.Node { // a program may run again
+				if o != nil && o.Node != d.Node { // a program can run again
 					return duplicate(d, o, kind.String()+" "+name)
 				}
 			}
@@ -40,8 +41,8 @@ func (in *Interp) defined(list []*Definition) error {
 	return nil
 }
 
-// nodeNames returns what a node definition is for, as far as it can be seen
-// without evaluating it.
+// nodeNames returns the names that a node definition matches. It leaves out
+// names that need evaluation.
 func nodeNames(d *Definition) []string {
 	n, is := d.Node.(*syntax.NodeDef)
 	if !is {
@@ -56,8 +57,7 @@ func nodeNames(d *Definition) []string {
 	return names
 }
 
-// nodeName is the name that one of a node definition's matches is, "" if it has
-// to be evaluated.
+// nodeName returns the name that m matches, or "" if m needs evaluation.
 func nodeName(m syntax.Expr) string {
 	switch m := m.(type) {
 	case *syntax.Str:
@@ -70,7 +70,7 @@ func nodeName(m syntax.Expr) string {
 	return ""
 }
 
-// repeated returns an error when a node definition has a name twice.
+// repeated returns an error if a node definition has a name twice.
 func repeated(d *Definition) error {
 	n, is := d.Node.(*syntax.NodeDef)
 	if !is {
@@ -87,7 +87,7 @@ func repeated(d *Definition) error {
 	return nil
 }
 
-// duplicate is the error of a definition of what another defines too.
+// duplicate returns the error of a second definition.
 func duplicate(d, o *Definition, what string) error {
 	return duplicateAt(d.place(), o.place(), what)
 }
@@ -98,7 +98,7 @@ func duplicateAt(at, first syntax.Position, what string) error {
 	return e
 }
 
-// place returns where a definition is written.
+// place returns the position of a definition in its source.
 func (d *Definition) place() syntax.Position {
 	if d.Program == nil || d.Node == nil {
 		return syntax.Position{}

@@ -21,8 +21,9 @@ func builtinEnv() eval.Env {
 	return env
 }
 
-// TestEnds: values and kinds of errors, as Puppet 8 has them.
-func TestEnds(t *testing.T) {
+// TestNextBreakReturn compares values and kinds of errors with those of Puppet
+// 8.
+func TestNextBreakReturn(t *testing.T) {
 	for src, want := range map[string]string{
 		`inline_epp('<%= return(1) %>')`:                            "1",
 		`inline_epp('a<% return() %>b')`:                            "",
@@ -64,9 +65,9 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestBodyEnds: what gets out of the body of a node or a define is an error
-// with a place.
-func TestBodyEnds(t *testing.T) {
+// TestJumpsOutOfBodies checks that a jump out of the body of a node or a define
+// is an error with a position.
+func TestJumpsOutOfBodies(t *testing.T) {
 	for src, want := range map[string]string{
 		"node default {\n  return() }": "illegal-return",
 		"node default {\n  next() }":   "illegal-next",
@@ -90,8 +91,9 @@ func TestBodyEnds(t *testing.T) {
 	}
 }
 
-// TestMany: what there is much of takes no time for each pair.
-func TestMany(t *testing.T) {
+// TestManyElementsTakeLinearTime checks that operations on many elements do not
+// take quadratic time.
+func TestManyElementsTakeLinearTime(t *testing.T) {
 	var locals, attrs, refs strings.Builder
 	locals.WriteString("function f() {\n")
 	for i := range 30000 {
@@ -115,8 +117,9 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestMatchesOfRuns: what a regular expression finds belongs to its run.
-func TestMatchesOfRuns(t *testing.T) {
+// TestMatchesBelongToRun checks that matches of regular expressions are not
+// shared between runs.
+func TestMatchesBelongToRun(t *testing.T) {
 	in := eval.New(builtinEnv())
 	var group sync.WaitGroup
 	for i := range 4 {
@@ -134,7 +137,7 @@ func TestMatchesOfRuns(t *testing.T) {
 	group.Wait()
 }
 
-// A fixedLoader has what a program defines.
+// A fixedLoader has the definitions of a program.
 type fixedLoader map[string]*eval.Definition
 
 func (l fixedLoader) Load(_ context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
@@ -144,8 +147,8 @@ func (l fixedLoader) Load(_ context.Context, kind eval.Kind, name string) (*eval
 	return nil, nil
 }
 
-// TestSharedLibrary: Interps with definitions of their own take turns in the
-// code of one Library, which sees the definitions of each.
+// TestSharedLibrary checks that Interps with their own definitions can
+// alternate in the code of one Library, which uses the definitions of each.
 func TestSharedLibrary(t *testing.T) {
 	p, err := syntax.Parse(syntax.NewFile("lib.pp", `function lib() { [own()].map |Own $x| { helper($x) } } function helper(Own $x) >> Own { $x }`), syntax.Options{})
 	if err != nil {
@@ -170,9 +173,9 @@ func TestSharedLibrary(t *testing.T) {
 	}
 }
 
-// TestWrapped: an error that was wrapped keeps its place, and what was put
-// around it.
-func TestWrapped(t *testing.T) {
+// TestWrappedErrorKeepsPosition checks that a wrapped error keeps its position
+// and the text around it.
+func TestWrappedErrorKeepsPosition(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, &eval.Function{Name: "wrap", Signatures: []eval.Signature{{Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 		_, err := c.Yield()

@@ -5,32 +5,35 @@ import (
 	"bolt/puppet/value"
 )
 
-// An Env is what an Interp is made of. The zero Env evaluates expressions
-// without functions.
+// An Env configures an Interp. The zero Env evaluates expressions without
+// functions.
 type Env struct {
-	// Library is what programs can name; nil: an empty one.
+	// Library holds the definitions that programs can use; nil: an empty
+	// Library.
 	Library *Library
-	// Facts, Trusted and ServerFacts are the variables of these names, each
-	// absent when nil.
+	// Facts, Trusted and ServerFacts are the variables with these names. A
+	// variable whose value is nil does not exist.
 	Facts, Trusted, ServerFacts *value.Hash
-	// Variables are further variables of the top scope: $osfamily,
-	// $environment, an ENC's parameters.
+	// Variables are more variables of the top scope: $osfamily, $environment,
+	// parameters from an ENC.
 	Variables *value.Hash
-	// Settings are $settings::name.
+	// Settings are the variables $settings::name.
 	Settings *value.Hash
 
-	// Strict says what numeric strings in arithmetic and the like are.
+	// Strict is the setting strict. It applies to numeric strings in arithmetic
+	// and to similar cases.
 	Strict Strict
-	// LooseVariables makes an unknown variable undef, with what Strict says;
-	// otherwise it is an error (strict_variables).
+	// LooseVariables makes the value of an unknown variable undef, and Strict
+	// selects the warning. Otherwise an unknown variable is an error (the
+	// setting strict_variables).
 	LooseVariables bool
-	// Tasks are the rules of plans (the setting tasks): plans can be called,
-	// expressions that need a catalog are refused.
+	// Tasks applies the rules of plans (the setting tasks): plans can be
+	// called, and expressions that need a catalog return an error.
 	Tasks bool
 
 	Limits Limits
-	// Log gets what programs and the evaluator say, from the thread that
-	// evaluates; nil: nobody does.
+	// Log receives the messages of programs and of the evaluator. The thread
+	// that evaluates calls it. nil: messages are discarded.
 	Log func(Log)
 	// Read gets each read of a variable of the top scope: the name of the variable, and the
 	// keys, one inside the other, that lead to the part of it that is used. Without keys, the
@@ -39,62 +42,65 @@ type Env struct {
 	// scope. nil: reads are not recorded. The path is valid during the call. The runs of the
 	// Interp must not be concurrent.
 	Read func(name string, path []string)
-	// Builder gets resources; nil: they are refused.
+	// Builder receives resources; nil: resources return an error.
 	Builder Builder
-	// Data is what functions of the Library need of the evaluation that they
-	// are called in, for those who made them: the Library is shared, and a
-	// call brings nothing else that is the evaluation's own.
+	// Data holds what functions of the Library need from the evaluation that
+	// calls them. Only those functions use it. The Library is shared, and a
+	// call has no other data of its evaluation.
 	Data any
-	// Apply evaluates apply(…) { … } of plans: the arguments are in c.Args,
-	// the variables that the block sees in c.Scope. nil: it is refused.
+	// Apply evaluates apply(…) { … } in plans. The arguments are in c.Args, the
+	// variables that the block sees are in c.Scope. nil: apply returns an
+	// error.
 	Apply func(c *Call, f *syntax.File, a *syntax.Apply) (value.Value, error)
 }
 
 // Strict is the setting strict.
 type Strict uint8
 
-// What happens at places that the setting strict decides about.
+// The values of the setting strict.
 const (
 	StrictError Strict = iota
 	StrictWarning
 	StrictOff
 )
 
-// Limits end programs that would not end or would not fit. Zero fields are
-// the defaults.
+// Limits end programs that would not end or need too much memory. A zero field
+// means the default.
 type Limits struct {
 	Steps int64 // calls of functions and blocks, of all threads of an Interp; 0: DefaultSteps
-	Depth int   // calls inside each other; 0: defaultDepth
-	Size  int   // bytes of a string; 16 for each element of an array or a hash; 0: DefaultSize
-	// Memory is how many bytes of the process's heap may be live while this
-	// evaluates; 0: defaultMemory, below 0: any. What the process has taken is
-	// about one and a half times that at most. Go cannot tell whose a byte is: of
-	// several evaluations in a process that are together above the limit, the
-	// one that makes most is likely to notice first, and ends; the others go on
-	// when what it kept is gone. A process that has much of its own adds that.
+	Depth int   // depth of nested calls; 0: defaultDepth
+	Size  int   // bytes of a string, or 16 for each element of an array or a hash; 0: DefaultSize
+	// Memory limits the live bytes of the heap of the process during the
+	// evaluation. 0 means defaultMemory, a negative value no limit. The process
+	// takes at most about one and a half times this size. Go cannot attribute
+	// bytes to an evaluation. If several evaluations of a process exceed the
+	// limit together, the one that allocates most is likely to be the first to
+	// end with an error. The others continue when its memory is freed. If the
+	// process itself needs much memory, add that to the limit.
 	Memory int64
 }
 
 // Default limits.
 const (
-	// DefaultSteps is half a minute's worth of work, and a thousand times what the
-	// largest catalogs need.
+	// DefaultSteps is about half a minute of work, and a thousand times the
+	// need of the largest catalogs.
 	DefaultSteps = 500_000_000
-	// defaultDepth is many times what Ruby's stack gives Puppet, and a tenth
-	// of what Go's stack would take.
+	// defaultDepth is many times the depth that Puppet has on Ruby's stack, and
+	// a tenth of the depth that Go's stack allows.
 	defaultDepth = 10_000
-	// DefaultSize is more than any catalog needs: strings of 16 MiB, collections
-	// of a million elements. An expression makes some copies of what it works
-	// on, and all of them fit in memory.
+	// DefaultSize is more than any catalog needs: strings of 16 MiB, and
+	// collections of a million elements. An expression makes several copies of
+	// its operands, and all of them fit in memory.
 	DefaultSize = 16 << 20
-	// defaultMemory is ten times what a catalog of ten thousand resources needs.
+	// defaultMemory is ten times the need of a catalog of ten thousand
+	// resources.
 	defaultMemory = 1 << 30
 )
 
-// A Level says how important a message is.
+// A Level is the severity of a message.
 type Level uint8
 
-// Levels, as the functions of these names have them.
+// The levels have the names of the functions that log.
 const (
 	Debug Level = iota
 	Info
@@ -111,13 +117,13 @@ var levelNames = [...]string{"debug", "info", "notice", "warning", "err", "alert
 // String returns the level in lower case.
 func (l Level) String() string { return levelNames[l] }
 
-// A Log is a message of a program or about it.
+// A Log is a message from a program or about it.
 type Log struct {
 	Level Level
 	Msg   string
 	Pos   syntax.Position
-	// Scope is where it was said: "Scope(Class[main])"; "" from the evaluator
-	// itself.
+	// Scope is the scope of the call, such as "Scope(Class[main])". It is ""
+	// for messages of the evaluator.
 	Scope string
-	Kind  string // of a warning of the evaluator: "unknown-variable"
+	Kind  string // the kind of a warning of the evaluator, such as "unknown-variable"
 }

@@ -9,40 +9,42 @@ import (
 	"bolt/puppet/value"
 )
 
-// An Error is what went wrong in a program.
+// An Error is an error of a program.
 type Error struct {
-	// Kind is a word or two in kebab case that stays as it is between
-	// versions: "unknown-variable", "type-mismatch", "internal". Errors that
-	// functions raise for their callers have kinds of their own.
+	// Kind is one or more words in kebab case, such as "unknown-variable",
+	// "type-mismatch" or "internal". It does not change between versions.
+	// Errors that functions raise for their callers have other kinds.
 	Kind string
-	// Msg is lower case and has no place; most are one line. A call that fits
-	// none of several signatures has a line for each, indented by two blanks, and
-	// what functions raise is as they wrote it.
+	// Msg begins in lower case and does not contain the position. Most messages
+	// have one line. If a call fits none of several signatures, the message has
+	// a line for each signature, indented by two spaces. The messages that
+	// functions raise are unchanged.
 	Msg string
-	// Name is what is unknown, for errors of the kinds unknown-function,
-	// unknown-type, unknown-variable, unknown-class and unknown-resource-type;
-	// "" for others.
+	// Name is the unknown name, for errors of the kinds unknown-function,
+	// unknown-type, unknown-variable, unknown-class and unknown-resource-type.
+	// Otherwise it is "".
 	Name string
-	// Pos is where the expression is written. An Error that a function of Go
-	// returns without one gets the place of the call.
+	// Pos is the position of the expression. If a Go function returns an Error
+	// without a position, the Error gets the position of the call.
 	Pos syntax.Position
-	// Stack are the calls around it, the innermost first.
+	// Stack are the calls around the expression, the innermost first.
 	Stack []Frame
-	// Details are for programs (Bolt's error hashes); nil without.
+	// Details are for programs (the error hashes of Bolt), or nil.
 	Details *value.Hash
-	// Err is the cause, for errors that are not of the language; nil without.
+	// Err is the cause of an error that does not come from the language, or
+	// nil.
 	Err error
 }
 
-// A Frame is a call that had not returned: the function that was in work, and
-// the place inside it that was reached.
+// A Frame is a call that has not returned: its function, and the position that
+// the evaluation reached inside the function.
 type Frame struct {
-	Function string // "" for the text of a file outside of functions
+	Function string // "" for code of a file outside of functions
 	File     string
 	Line     int
 }
 
-// Error returns "file:line:column: text".
+// Error returns "file:line:column: message".
 func (e *Error) Error() string {
 	if e.Pos.Line == 0 && e.Pos.File == "" {
 		return e.Msg
@@ -53,12 +55,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an Error of a kind without a place: what functions return.
+// Errorf returns an Error of a kind without a position. Functions return such
+// errors.
 func Errorf(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-// A jump is next, break or return on its way to where it ends.
+// A jump is a next, break or return that has not reached its target yet.
 type jump struct {
 	kind  jumpKind
 	value value.Value
@@ -78,7 +81,7 @@ var jumpNames = [...]string{jumpNext: "next", jumpBreak: "break", jumpReturn: "r
 func (j *jump) Error() string { return jumpNames[j.kind] + "() outside of what it could end" }
 
 // Next returns the error that ends the innermost lambda, function, class or
-// define with a value (nil: undef). It is what the function next returns.
+// define with a value (nil: undef). The function next returns it.
 func Next(c *Call, v value.Value) error { return &jump{jumpNext, orUndef(v), c.Position()} }
 
 // Break returns the error that ends the innermost iteration.
@@ -95,23 +98,23 @@ func orUndef(v value.Value) value.Value {
 	return v
 }
 
-// IsBreak tells whether an error that a block gave is break(): an iterating
-// function then stops and returns what it has. All other errors it passes on
-// unchanged.
+// IsBreak reports whether an error from a block is break(). Then an iterating
+// function must stop and return its result so far. It must return all other
+// errors unchanged.
 func IsBreak(err error) bool {
 	j, ok := err.(*jump)
 	return ok && j.kind == jumpBreak
 }
 
-// IsJump tells whether an error is next, break or return on its way, and not
-// a failure: functions that catch errors must pass these on.
+// IsJump reports whether an error is a next, break or return, and not a
+// failure. A function that catches errors must return jumps unchanged.
 func IsJump(err error) bool {
 	_, ok := err.(*jump)
 	return ok
 }
 
-// Returned returns the value of a return() that is on its way: for functions
-// whose block is as a function of its own.
+// Returned returns the value of a return(). It is for functions whose block
+// acts like a function.
 func Returned(err error) (v value.Value, ok bool) {
 	j, ok := err.(*jump)
 	if !ok || j.kind != jumpReturn {
@@ -120,7 +123,7 @@ func Returned(err error) (v value.Value, ok bool) {
 	return j.value, true
 }
 
-// AsError returns err as an *Error, wrapping what is not one.
+// AsError returns err as an *Error. It wraps errors of other types.
 func AsError(err error) *Error {
 	if e, is := err.(*Error); is {
 		return e
@@ -135,22 +138,22 @@ func AsError(err error) *Error {
 	return e
 }
 
-// within returns an error that has e inside as an Error with its text, and the
-// place and the stack of e. The place is told once.
+// within returns err, which wraps e, as an Error with the text of err and with
+// the position and the stack of e. The text has the position only once.
 func (e *Error) within(err error) *Error {
 	c := *e
 	c.Msg, c.Err = strings.Replace(err.Error(), e.Error(), e.Msg, 1), err
 	return &c
 }
 
-// unheard is the error of a name that stands for nothing.
+// unheard returns the error of an unknown name.
 func (t *thread) unheard(at pos, kind Kind, name string) *Error {
 	e := t.fail(at, "unknown-"+kind.String(), "unknown %v %s", kind, name)
 	e.Name = name
 	return e
 }
 
-// conversionKinds are the kinds of errors of what makes values of others.
+// conversionKinds are the kinds of conversion errors.
 var conversionKinds = [...]string{
 	value.KindArguments:   "invalid-argument",
 	value.KindValue:       "conversion",
@@ -162,8 +165,8 @@ var conversionKinds = [...]string{
 	value.KindInfinite:    "overflow",
 }
 
-// kindOfCause returns the kind of an error of another package, "" of one that
-// says nothing about it.
+// kindOfCause returns the kind of an error of another package, or "" if the
+// error does not have one.
 func kindOfCause(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
@@ -180,7 +183,7 @@ func kindOfCause(err error) string {
 	return value.RegexpFault(err)
 }
 
-// kinded is an error of a package above this one that knows its kind here.
+// kinded is an error of a package above this one that knows its kind.
 type kinded interface {
 	error
 	LanguageKind() string

@@ -18,7 +18,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// run evaluates a text.
+// run evaluates a program.
 func run(t testing.TB, env eval.Env, src string) (value.Value, error) {
 	t.Helper()
 	p, err := syntax.Parse(syntax.NewFile("test.pp", src), syntax.Options{Tasks: env.Tasks})
@@ -28,7 +28,7 @@ func run(t testing.TB, env eval.Env, src string) (value.Value, error) {
 	return eval.New(env).Run(context.Background(), p, nil)
 }
 
-// runChecked is run for a text that package check has judged, as programs are.
+// runChecked is run for a program that package check has checked.
 func runChecked(t testing.TB, env eval.Env, src string) (value.Value, error) {
 	t.Helper()
 	p, err := syntax.Parse(syntax.NewFile("test.pp", src), syntax.Options{Tasks: env.Tasks})
@@ -54,7 +54,7 @@ func newEnv() eval.Env {
 	}
 }
 
-// A row is an expression with what the original says about it.
+// A row is an expression with the result of Puppet.
 type row struct {
 	Expr  string
 	Value json.RawMessage

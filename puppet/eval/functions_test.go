@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// functions are a handful, enough to test the evaluator with.
+// functions are a few functions that the tests of the evaluator need.
 func functions() []*eval.Function {
 	return []*eval.Function{
 		{Name: "next", Signatures: []eval.Signature{{Params: "Any $value = undef", Run: func(c *eval.Call) (value.Value, error) {
@@ -117,7 +117,7 @@ func orUndef(v value.Value) value.Value {
 
 var errStop = errors.New("stop")
 
-// walk visits what is iterated over until break().
+// walk calls visit for each element until break().
 func walk(c *eval.Call, visit func(i int, v value.Value) error) (value.Value, error) {
 	err := each(c.Args[0], visit)
 	if eval.IsBreak(err) {

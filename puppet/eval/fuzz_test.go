@@ -14,8 +14,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// FuzzRun: whatever parses ends with a value or with an error that is not a
-// bug of ours, within limits.
+// FuzzRun checks that each valid program ends within limits with a value or
+// with an error that is not an internal error.
 func FuzzRun(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil {

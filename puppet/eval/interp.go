@@ -10,25 +10,25 @@ import (
 	"bolt/puppet/value"
 )
 
-// An Interp is one evaluation: a top scope, the classes that have been
-// evaluated, and the definitions of its own programs.
+// An Interp is one evaluation: a top scope, the classes that are evaluated, and
+// the definitions of its own programs.
 //
-// Runs of one Interp may be concurrent as long as they only read named scopes,
-// and evaluate no bodies of classes, defines and nodes: local scopes, and what
-// regular expressions find, belong to their run.
+// Runs of one Interp can be concurrent if they only read named scopes and do
+// not evaluate bodies of classes, defines or nodes. Local scopes and the
+// matches of regular expressions belong to their run.
 type Interp struct {
 	env   Env
 	world atomic.Pointer[world]
 	top   *Scope
 	used  atomic.Int64 // steps, of all threads
-	said  sync.Map     // what FirstTime was asked for, while few
-	saids atomic.Int64 // how many these are
+	said  sync.Map     // the arguments of FirstTime, up to maxSaid
+	saids atomic.Int64 // number of entries in said
 
 	classes sync.Map // their scopes, by name
 
 	mu        sync.Mutex // guards the fields below, and changes of world
 	nodes     []*Definition
-	templates map[*syntax.Program]*code // by what was parsed
+	templates map[*syntax.Program]*code // by parsed program
 }
 
 // New returns an Interp.
@@ -55,55 +55,55 @@ func New(env Env) *Interp {
 	return in
 }
 
-// Env returns what the Interp was made of.
+// Env returns the configuration of the Interp.
 func (in *Interp) Env() *Env { return &in.env }
 
 // Top returns the top scope.
 func (in *Interp) Top() *Scope { return in.top }
 
-// ClassScope returns the scope of a class that has been evaluated, nil
-// without one. The name is in lower case and has no leading ::.
+// ClassScope returns the scope of an evaluated class, or nil if the class is
+// not evaluated. The name is in lower case and has no leading ::.
 func (in *Interp) ClassScope(name string) *Scope {
 	s, _ := in.classes.Load(name)
 	scope, _ := s.(*Scope)
 	return scope
 }
 
-// SetClassScope makes a scope known as a class's, so that $name::x is found.
+// SetClassScope registers the scope of a class, so that $name::x is found.
 func (in *Interp) SetClassScope(name string, s *Scope) {
 	in.classes.Store(name, s)
 }
 
-// Nodes returns the node definitions of the programs that were run or
-// defined, in order.
+// Nodes returns the node definitions of the programs that were run or defined,
+// in order.
 func (in *Interp) Nodes() []*Definition {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.nodes
 }
 
-// Site returns a place to begin at from outside: for lookups, calls and
-// bodies that no program asks for. scope nil is the top.
+// Site returns a Site for use outside of a program: for lookups, calls and
+// bodies. If scope is nil, it is the top scope.
 func (in *Interp) Site(ctx context.Context, scope *Scope) *Site {
 	if scope == nil {
 		scope = in.top
 	}
 	if scope == scope.named.root {
-		scope = &Scope{named: scope.named} // with $0, $1, … of its own
+		scope = &Scope{named: scope.named} // with its own $0, $1, …
 	}
 	return &Site{Interp: in, Scope: scope, t: newThread(ctx, in)}
 }
 
-// Call calls a function by its name from outside.
+// Call calls a function by its name, from outside of a program.
 func (in *Interp) Call(ctx context.Context, name string, args ...value.Value) (v value.Value, err error) {
 	s := in.Site(ctx, nil)
 	defer s.t.recover(&err)
 	return s.Call(name, nil, args...)
 }
 
-// Run evaluates a program in a scope (nil: the top) and returns the value of
-// its last expression. Definitions in it become known first; its errors are
-// *Error.
+// Run evaluates a program in a scope (nil: the top scope) and returns the value
+// of its last expression. It first registers the definitions of the program.
+// Its errors are *Error.
 func (in *Interp) Run(ctx context.Context, p *syntax.Program, scope *Scope) (v value.Value, err error) {
 	if err := in.Define(p, ""); err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (in *Interp) Run(ctx context.Context, p *syntax.Program, scope *Scope) (v v
 	return s.t.program(s, p)
 }
 
-// RunAll is Run for the manifests of a directory, in the top scope: the definitions of all
-// programs become known before the first is evaluated.
+// RunAll is Run for the manifests of a directory, in the top scope. It
+// registers the definitions of all programs before it evaluates the first.
 func (in *Interp) RunAll(ctx context.Context, programs []*syntax.Program) (v value.Value, err error) {
 	for _, p := range programs {
 		if err := in.Define(p, ""); err != nil {
@@ -132,9 +132,9 @@ func (in *Interp) RunAll(ctx context.Context, programs []*syntax.Program) (v val
 	return v, nil
 }
 
-// Define makes the definitions of a program known, without running it. What is
-// defined already, by this program or one before, is an *Error of the kind
-// duplicate-definition, and nothing is changed.
+// Define registers the definitions of a program without running it. If a
+// definition exists already, in this program or an earlier one, Define changes
+// nothing and returns an *Error of the kind duplicate-definition.
 func (in *Interp) Define(p *syntax.Program, module string) error {
 	if len(p.Definitions) == 0 {
 		return nil
@@ -155,9 +155,9 @@ func (in *Interp) Define(p *syntax.Program, module string) error {
 	return nil
 }
 
-// qualified returns a variable by its qualified name without leading ::, nil
-// when it is unknown. top is that of find. A variable of a class is not one of the
-// top scope, because no fact has :: in its name.
+// qualified returns a variable by its qualified name without leading ::, or nil
+// if it is unknown. top is as for find. A variable of a class is not a variable
+// of the top scope, because a fact cannot have :: in its name.
 func (in *Interp) qualified(name string) (v value.Value, top bool) {
 	i := strings.LastIndex(name, "::")
 	if i < 0 {
@@ -172,7 +172,7 @@ func (in *Interp) qualified(name string) (v value.Value, top bool) {
 			return v, false
 		}
 	}
-	if v, is := in.top.named.vars[name]; is { // set by a template's arguments
+	if v, is := in.top.named.vars[name]; is { // set by the arguments of a template
 		return v, true
 	}
 	for s := in.ClassScope(class); s != nil; s = s.named.Inherits {

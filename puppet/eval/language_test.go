@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// fault runs a text that must fail and returns its error.
+// fault runs a program that must fail and returns its error.
 func fault(t *testing.T, env eval.Env, src string) *eval.Error {
 	t.Helper()
 	v, err := run(t, env, src)
@@ -46,7 +46,8 @@ outer([1])
 	}
 }
 
-// TestStackOfFunction: an error of a function in Go is told where it is called.
+// TestStackOfFunction checks that an error of a Go function has the position of
+// its call.
 func TestStackOfFunction(t *testing.T) {
 	e := fault(t, newEnv(), "function f() {\n  fail('no')\n}\nf()")
 	if e.Kind != "fail" || e.Pos.Line != 2 || e.Pos.Column != 3 || len(e.Stack) != 2 || e.Stack[1].Line != 4 {
@@ -64,9 +65,9 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestHostile: programs that are too large, too deep or too long end with an
-// error, soon and within memory.
-func TestHostile(t *testing.T) {
+// TestHostileProgramsEnd checks that programs that are too large, too deep or
+// too long end with an error, soon and with limited memory.
+func TestHostileProgramsEnd(t *testing.T) {
 	limits := eval.Limits{Steps: 2_000_000}
 	for _, c := range []struct{ name, src, kind string }{
 		{"recursion", "function f($n) { f($n + 1) } f(0)", "too-deep"},
@@ -105,7 +106,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLongExpressions: what is long in the text is deep in the tree.
+// TestLongExpressions evaluates long expressions, whose trees are deep.
 func TestLongExpressions(t *testing.T) {
 	const n = 300_000
 	for _, c := range []struct{ name, first, more, last string }{
@@ -162,9 +163,9 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestShared: one program, its definitions and one library are used by many
-// goroutines, each with an Interp of its own and all with one.
-func TestShared(t *testing.T) {
+// TestConcurrentInterps uses one program, its definitions and one library in
+// many goroutines, each with its own Interp and all with the same.
+func TestConcurrentInterps(t *testing.T) {
 	lib := eval.NewLibrary(newLoader(t, map[string]string{
 		"m::twice": "function m::twice(M::Small $x) >> Integer { $x * 2 }",
 		"m::small": "type M::Small = Integer[0, M::Limit]",
@@ -403,7 +404,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestFork: blocks run in goroutines of a function's own.
+// TestFork runs blocks in goroutines of a function.
 func TestFork(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, append(functions(), &eval.Function{Name: "parallel", Signatures: []eval.Signature{{
@@ -434,9 +435,9 @@ with(100) |$more| {
 	}
 }
 
-// TestWith: what is evaluated with another context stands inside of the calls
-// around it, and counts with them.
-func TestWith(t *testing.T) {
+// TestSiteWithContext checks that an evaluation with another context is inside
+// of the calls around it and counts toward their limits.
+func TestSiteWithContext(t *testing.T) {
 	type key struct{}
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, &eval.Function{Name: "inside", Signatures: []eval.Signature{{

@@ -9,18 +9,18 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Kind says what a name stands for.
+// A Kind is the kind of a definition.
 type Kind uint8
 
-// What a Loader can be asked for.
+// The kinds that a Loader can load.
 const (
 	KindFunction Kind = iota
-	KindType          // type aliases, Object types, and others in Go
+	KindType          // type aliases, Object types, and types made in Go
 	KindClass
 	KindDefine
 	KindPlan
 	KindTask
-	KindResourceType // types of resources that are not defined in the language: file
+	KindResourceType // resource types that are not written in the language, such as file
 	KindNode         // only in Interp.Nodes
 )
 
@@ -29,45 +29,46 @@ var kindNames = [...]string{"function", "type", "class", "define", "plan", "task
 // String returns the kind in words.
 func (k Kind) String() string { return kindNames[k] }
 
-// ErrForeign is what is there but cannot be used, being written in another
-// language. Calls of it are errors; who only asks whether it is there takes it
-// for absent.
+// ErrForeign is the error for a definition that exists but is written in
+// another language, so that it cannot be used. A call of it is an error.
+// Callers that only check for existence treat it as absent.
 var ErrForeign = errors.New("it is written in another language")
 
-// A Loader finds what modules define.
+// A Loader finds the definitions in modules.
 type Loader interface {
-	// Load returns what a qualified name in lower case, without leading ::,
-	// stands for; nil and nil when there is none. It returns the same
-	// *Definition each time (it caches; a Library and the call sites do too),
-	// and is safe for many goroutines. What is there, but in another language,
-	// is an error that is ErrForeign.
+	// Load returns the definition of a qualified name, which is in lower case
+	// and without leading ::. If there is none, it returns nil and nil. It
+	// returns the same *Definition each time; it caches, as do a Library and
+	// the call sites. It is safe for concurrent use. If the definition is
+	// written in another language, the error is ErrForeign.
 	Load(ctx context.Context, kind Kind, name string) (*Definition, error)
 }
 
 // A Definition is a function, a type, a class, a define, a plan, a node or a
-// type of resources. It is not changed after it has been given to a Library
-// or an Interp, and must not be copied.
+// resource type. It must not be copied, and must not change after it is given
+// to a Library or an Interp.
 type Definition struct {
 	Kind   Kind
 	Name   string // qualified, in lower case
-	Module string // the module it is in; "" outside of modules
+	Module string // module that contains it; "" outside of modules
 
-	// Program and Node are where and what it is, for all that is written in
-	// the language: *syntax.Function, *syntax.TypeAlias, *syntax.Class,
+	// Program and Node are the source of a definition that is written in the
+	// language: *syntax.Function, *syntax.TypeAlias, *syntax.Class,
 	// *syntax.Define, *syntax.Plan or *syntax.NodeDef.
 	Program *syntax.Program
 	Node    syntax.Expr
 
-	// Function is a function or a plan in Go, nil for others.
+	// Function is a function or a plan that is implemented in Go, otherwise
+	// nil.
 	Function *Function
-	// Type is a type that was made in Go, nil for others.
+	// Type is a type that was made in Go, otherwise nil.
 	Type value.Type
-	// Data is for the Loader's and the Builder's own use (a task's metadata).
+	// Data is for the Loader and the Builder, such as the metadata of a task.
 	Data any
 
-	own  bool // of an Interp's own program, not of a Library
+	own  bool // of a program of an Interp, not of a Library
 	once sync.Once
-	code *code // Node, compiled
+	code *code // compiled Node
 	typ  typeCell
 }
 
@@ -104,7 +105,8 @@ func definitionOf(p *syntax.Program, x syntax.Expr, module string) *Definition {
 	return d
 }
 
-// Params returns the parameters of what is written in the language.
+// Params returns the parameters of a definition that is written in the
+// language.
 func (d *Definition) Params() []*syntax.Param {
 	switch x := d.Node.(type) {
 	case *syntax.Function:
@@ -119,18 +121,19 @@ func (d *Definition) Params() []*syntax.Param {
 	return nil
 }
 
-// A Library is what programs can name. It is safe for many goroutines and
-// made to be shared by many Interps.
+// A Library holds the definitions that programs can use. It is safe for
+// concurrent use, and many Interps can share it.
 type Library struct {
 	loader    Loader
 	functions map[string]*Definition
-	world     *world     // without definitions of a program's own
-	types     sync.Mutex // held while types are published; nothing is evaluated under it
+	world     *world     // without the definitions of programs
+	types     sync.Mutex // held while types are published; nothing is evaluated while it is held
 }
 
-// NewLibrary returns a library of functions and, when loader is not nil, of
-// what that finds. A name that a function of the list has is not asked of the
-// loader; of two functions with one name the later stands.
+// NewLibrary returns a library of functions and of the definitions that loader
+// finds. loader can be nil. If a function of the list has a name, the loader is
+// not queried for it. If two functions have the same name, the library uses the
+// later one.
 func NewLibrary(loader Loader, functions ...*Function) *Library {
 	l := &Library{loader: loader, functions: make(map[string]*Definition, len(functions))}
 	for _, f := range functions {

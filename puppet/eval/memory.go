@@ -8,36 +8,38 @@ import (
 	"bolt/puppet/value"
 )
 
-// Why the live heap, and not what was allocated: a loop may make garbage as
-// long as it likes, and what is kept cannot be seen from here. The heap is the
-// whole process's, and the last collection's; so what is above the limit is
-// collected and looked at again before it ends an evaluation, which spares
-// those that began after one that has just been ended. The heap grows to about
-// one and a half times the limit before that.
+// The limit is on the live heap and not on allocations, because a loop may
+// allocate any amount of garbage, and the evaluator cannot see the retained
+// values. The heap is the heap of the whole process, as of the last collection.
+// If it is above the limit, it is collected and measured again before an
+// evaluation ends. This spares the evaluations that began after another one was
+// ended. Until then, the heap grows to about one and a half times the limit.
 
 const (
-	// looksBetween is how many looks at the context are made between two at the
-	// heap, which take some hundred nanoseconds each.
+	// looksBetween is the number of checks of the context between two checks of
+	// the heap, which take some hundred nanoseconds each.
 	looksBetween = 16
-	// madeBetween is how many bytes are made between two looks at the heap.
+	// madeBetween is the number of bytes that are made between two checks of
+	// the heap.
 	madeBetween = 8 << 20
-	// noted is the size of a value in bytes from which on it is counted as made.
+	// noted is the smallest size in bytes of a value that is counted as made.
 	noted = 1 << 10
 )
 
-// What values take, about: an element of an array, with what it refers to; an
-// entry of a hash has two, and its part of the index.
+// elementBytes is the approximate size of an element of an array and the value
+// that it refers to. An entry of a hash has two of these, and its part of the
+// index.
 const elementBytes = 32
 
-// judging is held by whoever is above a limit: one at a time collects and
-// judges.
+// judging is held by a thread that is above a limit, so that only one thread at
+// a time collects and measures again.
 var judging sync.Mutex
 
-// heapNames are what is read: what was live at the end of the last collection,
-// and what is there now, which is more.
+// heapNames are the metrics that are read: the bytes that were live at the end
+// of the last collection, and the bytes in the heap now, which are more.
 var heapNames = [2]string{"/gc/heap/live:bytes", "/memory/classes/heap/objects:bytes"}
 
-// made counts bytes that were made, so that the heap is looked at in time.
+// made counts bytes that were made, and checks the heap when they are many.
 func (t *thread) made(at pos, bytes int) error {
 	if t.fresh += bytes; t.fresh < madeBetween {
 		return nil
@@ -45,7 +47,7 @@ func (t *thread) made(at pos, bytes int) error {
 	return t.weigh(at)
 }
 
-// given is made for a value that a function has given.
+// given counts the size of a value that a function returned.
 func (t *thread) given(at pos, v value.Value) error {
 	switch v := v.(type) {
 	case value.String:
@@ -60,7 +62,7 @@ func (t *thread) given(at pos, v value.Value) error {
 	return nil
 }
 
-// weigh ends the evaluation when too much is live.
+// weigh ends the evaluation if too many bytes are live.
 func (t *thread) weigh(at pos) error {
 	t.looks, t.fresh = 0, 0
 	if t.most < 0 || t.light() {
@@ -68,17 +70,18 @@ func (t *thread) weigh(at pos) error {
 	}
 	judging.Lock()
 	defer judging.Unlock()
-	if t.light() { // another has collected meanwhile
+	if t.light() { // another thread has collected meanwhile
 		return nil
 	}
 	runtime.GC()
 	if t.light() {
 		return nil
 	}
-	return t.fail(at, "too-large", "the evaluation needs more than %d MiB of memory: what it keeps in arrays, hashes and strings has to be less", t.most>>20)
+	return t.fail(at, "too-large", "the evaluation needs more than %d MiB of memory: keep less data in arrays, hashes and strings", t.most>>20)
 }
 
-// light tells whether what is live is within the limit, or can be.
+// light reports whether the live bytes are within the limit, as far as is known
+// without a collection.
 func (t *thread) light() bool {
 	if t.heap[0].Name == "" {
 		t.heap[0].Name, t.heap[1].Name = heapNames[0], heapNames[1]

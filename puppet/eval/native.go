@@ -9,23 +9,23 @@ import (
 	"bolt/puppet/value"
 )
 
-// A signature is a Signature, parsed.
+// A signature is a parsed Signature.
 type signature struct {
 	params []sigParam
-	lo, hi int // arguments; hi < 0: as many as come
+	lo, hi int // number of arguments; hi < 0: no maximum
 	rest   bool
 	block  blockNeed
-	blo    int // arguments that the block is called with
-	bhi    int // < 0: as many as come
+	blo    int // number of arguments that the block is called with
+	bhi    int // < 0: no maximum
 	btype  value.Type
-	words  string // the type of the block as it is written
+	words  string // the type of the block in the source
 	run    func(*Call) (value.Value, error)
 }
 
 type sigParam struct {
 	name string
-	typ  value.Type // nil: any; of a rest parameter its elements'
-	word string     // the type as it is written
+	typ  value.Type // nil: any; for a rest parameter, the type of its elements
+	word string     // the type in the source
 }
 
 type blockNeed uint8
@@ -36,15 +36,15 @@ const (
 	mustBlock
 )
 
-// signatures returns the parsed signatures of a function. Types of modules can
-// be in them, and are evaluated: so nothing is locked, and what was made with
-// types that are yet in work is not kept.
+// signatures returns the parsed signatures of a function. They can contain
+// types of modules, which are evaluated. Therefore no lock is held, and the
+// result is not cached if it refers to types that are still being resolved.
 func (f *Function) signatures(t *thread) ([]signature, error) {
 	if p := f.parsed.Load(); p != nil {
 		return *p, nil
 	}
 	w, private := t.w, t.private
-	t.w = t.w.lib.world // functions are shared; an Interp's own types are not theirs
+	t.w = t.w.lib.world // functions are shared and cannot use the types of an Interp
 	t.private = false
 	defer func() { t.w, t.private = w, t.private || private }()
 	sigs := make([]signature, 0, len(f.Signatures))
@@ -102,7 +102,7 @@ func (t *thread) parseSignature(in *Signature) (s signature, err error) {
 	return s, t.parseBlock(&s, in.Block)
 }
 
-// parseBlock reads the type of a block.
+// parseBlock parses the type of a block.
 func (t *thread) parseBlock(s *signature, text string) error {
 	if text == "" {
 		return nil
@@ -135,7 +135,8 @@ func (t *thread) parseBlock(s *signature, text string) error {
 	return nil
 }
 
-// tupleSize returns how many elements a tuple has; hi < 0: no limit.
+// tupleSize returns the number of elements of a tuple. If hi < 0, the number is
+// unlimited.
 func tupleSize(t *value.TupleType) (lo, hi int) {
 	if t.Size == nil {
 		return len(t.Types), len(t.Types)
@@ -150,7 +151,7 @@ func tupleSize(t *value.TupleType) (lo, hi int) {
 	return lo, hi
 }
 
-// accepts tells whether a call fits.
+// accepts reports whether a call fits the signature.
 func (s *signature) accepts(t *thread, args []value.Value, block *Closure) bool {
 	if len(args) < s.lo || s.hi >= 0 && len(args) > s.hi {
 		return false
@@ -164,7 +165,7 @@ func (s *signature) accepts(t *thread, args []value.Value, block *Closure) bool 
 	return s.takes(t, block)
 }
 
-// testing counts the work that accepts has with large arguments.
+// testing counts the work of accepts for large arguments.
 func (s *signature) testing(t *thread, at pos, args []value.Value) error {
 	for i, v := range args {
 		switch v.(type) {
@@ -180,12 +181,12 @@ func (s *signature) testing(t *thread, at pos, args []value.Value) error {
 	return nil
 }
 
-// param returns the parameter that argument i is for.
+// param returns the parameter of argument i.
 func (s *signature) param(i int) *sigParam {
 	return &s.params[min(i, len(s.params)-1)]
 }
 
-// takes tells whether the block fits, or its absence.
+// takes reports whether the signature accepts the block, or its absence.
 func (s *signature) takes(t *thread, block *Closure) bool {
 	if block == nil {
 		return s.block != mustBlock
@@ -207,7 +208,7 @@ func (s *signature) takes(t *thread, block *Closure) bool {
 	return err == nil && value.Assignable(s.btype, typ)
 }
 
-// native calls a function that is written in Go.
+// native calls a function that is implemented in Go.
 func (t *thread) native(s *Scope, at pos, name string, f *Function, args []value.Value, block *Closure) (value.Value, error) {
 	if f.Catalog {
 		if err := t.catalog(at, "the function "+f.Name); err != nil {
@@ -229,7 +230,7 @@ func (t *thread) native(s *Scope, at pos, name string, f *Function, args []value
 	return nil, t.noSignature(at, f.Name, sigs, args, block)
 }
 
-// run runs a function of Go.
+// run runs a function that is implemented in Go.
 func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value, error), args []value.Value, block *Closure) (value.Value, error) {
 	if t.depth >= t.deep {
 		return nil, t.fail(at, "too-deep", "calls are nested deeper than %d", t.deep)
@@ -263,7 +264,7 @@ func (t *thread) run(s *Scope, at pos, name string, run func(*Call) (value.Value
 	return v, t.given(at, v)
 }
 
-// noSignature describes a call that fits no signature.
+// noSignature returns the error of a call that fits no signature.
 func (t *thread) noSignature(at pos, name string, sigs []signature, args []value.Value, block *Closure) error {
 	if lo, hi := arity(sigs); len(args) < lo || hi >= 0 && len(args) > hi {
 		return t.fail(at, "argument-count", "%s", expected(name, lo, hi, len(args)))
@@ -286,7 +287,8 @@ func (t *thread) noSignature(at pos, name string, sigs []signature, args []value
 	return t.fail(at, "type-mismatch", "%s", b.String())
 }
 
-// arity returns how many arguments a function takes; hi < 0: as many as come.
+// arity returns the number of arguments of a function. If hi < 0, the number is
+// unlimited.
 func arity(sigs []signature) (lo, hi int) {
 	for i := range sigs {
 		s := &sigs[i]
@@ -304,8 +306,8 @@ func arity(sigs []signature) (lo, hi int) {
 	return lo, hi
 }
 
-// meantBy returns the signatures that a call can have been meant for: those
-// that take as many arguments and such a block; if there are none, all.
+// meantBy returns the signatures that accept the number of arguments and the
+// block of a call. If there are none, it returns all signatures.
 func meantBy(t *thread, sigs []signature, args []value.Value, block *Closure) []*signature {
 	var meant, all []*signature
 	for i := range sigs {
@@ -321,7 +323,7 @@ func meantBy(t *thread, sigs []signature, args []value.Value, block *Closure) []
 	return meant
 }
 
-// why says what is wrong with a call.
+// why describes why a call does not fit the signature.
 func (s *signature) why(t *thread, args []value.Value, block *Closure) string {
 	if len(args) < s.lo || s.hi >= 0 && len(args) > s.hi {
 		return fmt.Sprintf("it takes %s, got %d", count(s.lo, s.hi), len(args))
@@ -344,10 +346,10 @@ func (s *signature) why(t *thread, args []value.Value, block *Closure) string {
 	return "its block takes other arguments"
 }
 
-// maxWord is how much of a type signatures show in messages.
+// maxWord is the length to which messages shorten a type in a signature.
 const maxWord = 60
 
-// String returns the signature as messages show it.
+// String returns the signature for messages.
 func (s *signature) String() string {
 	var b strings.Builder
 	for i, p := range s.params {
@@ -408,7 +410,7 @@ func (t *thread) callableOf(c *code, outer *Scope) (value.Type, error) {
 	return value.NewCallableType(value.NewTupleType(list, size), nil, types.returns), nil
 }
 
-// create is new(type, args…) where there is no function new.
+// create implements new(type, args…) if the function new does not exist.
 func (t *thread) create(at pos, args []value.Value) (value.Value, error) {
 	if len(args) == 0 {
 		return nil, t.fail(at, "argument-count", "new() takes a type")
@@ -424,7 +426,8 @@ func (t *thread) create(at pos, args []value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// catalog refuses what needs a catalog where there is none.
+// catalog returns an error without a catalog. The argument what describes the
+// operation that needs one.
 func (t *thread) catalog(at pos, what string) error {
 	if t.in.env.Builder != nil && !t.in.env.Tasks {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// nests are ways to put an expression inside another.
+// nests are ways to nest expressions.
 var nests = []struct{ name, open, close string }{
 	{"list", "[", "]"},
 	{"hash", "{a => ", "}"},
@@ -60,9 +60,9 @@ var nests = []struct{ name, open, close string }{
 	{"new", "Integer.new(", ")"},
 }
 
-// TestNested nests each kind of expression as deep as it can be written in
-// functions that call themselves without end: that is an error, and nothing
-// that would end the process.
+// TestNested nests each kind of expression as deep as the parser allows, in
+// functions with infinite recursion. The result must be an error and must not
+// end the process.
 func TestNested(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, builtin.Functions(builtin.Options{})...)
@@ -93,7 +93,7 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestDeep is for calls that may be deep.
+// TestDeep checks that calls can be deep.
 func TestDeep(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, builtin.Functions(builtin.Options{})...)

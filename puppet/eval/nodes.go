@@ -14,7 +14,7 @@ type constNode struct{ v value.Value }
 
 func (n constNode) eval(*thread, *Scope) (value.Value, error) { return n.v, nil }
 
-// A failNode is an expression that has no value.
+// A failNode is an expression whose evaluation is an error.
 type failNode struct {
 	pos
 	kind, msg string
@@ -24,7 +24,7 @@ func (n *failNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return nil, t.fail(n.pos, n.kind, "%s", n.msg)
 }
 
-// A blockNode is expressions one after another.
+// A blockNode is a sequence of expressions.
 type blockNode struct{ list []node }
 
 func (n *blockNode) eval(t *thread, s *Scope) (v value.Value, err error) {
@@ -36,7 +36,7 @@ func (n *blockNode) eval(t *thread, s *Scope) (v value.Value, err error) {
 	return v, nil
 }
 
-// items are expressions of which some may be splats.
+// items are expressions, some of which can be splats.
 type items struct {
 	nodes []node
 	splat []bool // nil: none
@@ -58,7 +58,7 @@ func (l *items) constants() (values []value.Value, all bool) {
 	return values, true
 }
 
-// eval returns the values in a slice of their own.
+// eval returns the values in a new slice.
 func (l *items) eval(t *thread, s *Scope) ([]value.Value, error) {
 	values := make([]value.Value, 0, len(l.nodes))
 	for i, n := range l.nodes {
@@ -82,7 +82,7 @@ func (l *items) eval(t *thread, s *Scope) ([]value.Value, error) {
 	return values, nil
 }
 
-// copied counts the work of putting more elements behind others.
+// copied counts the work of appending more elements to others.
 func (t *thread) copied(at pos, before, more int) error {
 	if err := t.elements(at, before+more); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *thread) copied(at pos, before, more int) error {
 	return t.step(at, more/copyPerStep)
 }
 
-// splat returns what *v stands for.
+// splat returns the values that *v stands for.
 func (t *thread) splat(at pos, v value.Value) ([]value.Value, error) {
 	switch v := v.(type) {
 	case value.Undef:
@@ -115,7 +115,7 @@ func pairs(h *value.Hash) []value.Value {
 	return list
 }
 
-// drain returns all that an iterator yields.
+// drain returns all values of an iterator.
 func (t *thread) drain(at pos, it *value.Iterator) ([]value.Value, error) {
 	var list []value.Value
 	var fault error
@@ -161,7 +161,7 @@ func (n *listNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return t.array(n.pos, list)
 }
 
-// array makes an array within limits.
+// array makes an array within the limits.
 func (t *thread) array(at pos, list []value.Value) (value.Value, error) {
 	a := value.NewArray(list...)
 	if err := t.measure(at, a); err != nil {
@@ -189,7 +189,7 @@ func (n *hashNode) eval(t *thread, s *Scope) (value.Value, error) {
 		switch k.(type) {
 		case *value.Array, *value.Hash:
 			if len(n.entries) == 1 {
-				break // there is nothing to compare it with
+				break // it is the only key
 			}
 			if err := t.walk(n.pos, k); err != nil {
 				return nil, err
@@ -208,8 +208,9 @@ func (t *thread) hash(at pos, b *value.HashBuilder) (value.Value, error) {
 	return h, nil
 }
 
-// measure refuses arrays and hashes that are nested too deep or hold too much:
-// what holds itself many times over needs little memory until it is printed.
+// measure returns an error if an array or a hash is nested too deep or holds
+// too many values. A value that holds itself many times needs little memory
+// until it is printed.
 func (t *thread) measure(at pos, v value.Value) error {
 	depth, nodes := value.Measure(v)
 	switch {
@@ -247,7 +248,7 @@ func (n *concatNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return value.String(buf), nil
 }
 
-// A syntaxNode is a heredoc whose text must be of a syntax.
+// A syntaxNode is a heredoc whose text must have a given syntax.
 type syntaxNode struct {
 	pos
 	syntax string
@@ -261,7 +262,7 @@ func (n *syntaxNode) eval(t *thread, s *Scope) (value.Value, error) {
 	}
 	if text, is := v.(value.String); is {
 		if err := check.Heredoc(n.syntax, string(text), t.in.env.Tasks); err != nil {
-			return nil, t.fail(n.pos, "bad-heredoc", "the text is no valid %s: %v", syntax.Shortened(n.syntax), err)
+			return nil, t.fail(n.pos, "bad-heredoc", "the text is not valid %s: %v", syntax.Shortened(n.syntax), err)
 		}
 	}
 	return v, nil
@@ -297,7 +298,7 @@ type caseOption struct {
 	then   node
 }
 
-// A pattern is what a value is matched with.
+// A pattern is an expression that a value is matched with.
 type pattern struct {
 	at        pos
 	x         node

@@ -7,8 +7,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// member returns what X.name is when X has a member of that name; is is false
-// when it has none, and the call is one of a function.
+// member returns the value of X.name if X has a member of that name. If X does
+// not have one, is is false, and the expression is a call of a function.
 func (t *thread) member(n *callNode, s *Scope, args []value.Value) (v value.Value, is bool, err error) {
 	switch x := args[0].(type) {
 	case *value.Object, *value.Runtime:
@@ -34,10 +34,10 @@ func (t *thread) noArgs(at pos, name string, args []value.Value) error {
 	return nil
 }
 
-// memberOf returns the value of an attribute, or calls a function of an
-// object. Functions are written in Go: the Library has them under the name of
-// the type and the function with a dot between, which no other function can
-// have, and they get the object as their first argument.
+// memberOf returns the value of an attribute, or calls a function of an object.
+// These functions are implemented in Go. The Library has them under the name of
+// the type, a dot, and the name of the function; other functions cannot have
+// such a name. Their first argument is the object.
 func (t *thread) memberOf(s *Scope, at pos, x value.Value, name string, args []value.Value, block *Closure) (v value.Value, is bool, err error) {
 	var typ *value.ObjectType
 	var typeName string
@@ -66,8 +66,8 @@ func (t *thread) memberOf(s *Scope, at pos, x value.Value, name string, args []v
 	return v, true, err
 }
 
-// objectInit returns the hash that an object type is made of: type T = {…} or
-// type T = Object[{…}]; nil for other types.
+// objectInit returns the hash that defines an object type: type T = {…} or type
+// T = Object[{…}]. It returns nil for other types.
 func objectInit(x syntax.Expr) syntax.Expr {
 	if h, is := x.(*syntax.Hash); is {
 		return h
@@ -75,7 +75,7 @@ func objectInit(x syntax.Expr) syntax.Expr {
 	return argOf(x, "object")
 }
 
-// argOf returns X of Name[X], nil for anything else.
+// argOf returns X of Name[X], or nil for anything else.
 func argOf(x syntax.Expr, name string) syntax.Expr {
 	i, is := x.(*syntax.Index)
 	if !is || len(i.Keys) != 1 {
@@ -87,7 +87,7 @@ func argOf(x syntax.Expr, name string) syntax.Expr {
 	return i.Keys[0]
 }
 
-// A typeSource is a type of a program: a name and an expression.
+// A typeSource is the source of a type: a name and an expression.
 type typeSource struct {
 	name string
 	file *syntax.File
@@ -95,8 +95,8 @@ type typeSource struct {
 	at   pos
 }
 
-// declare returns a type that is known by its name but not yet defined, and
-// what defines it.
+// declare returns a type that has a name but no definition yet, and a function
+// that defines it.
 func (t *thread) declare(src typeSource) (value.Type, func() error) {
 	if init := objectInit(src.x); init != nil {
 		o := value.DeclareObjectType(src.name)
@@ -143,10 +143,11 @@ func (t *thread) initHash(src typeSource, x syntax.Expr) (*value.Hash, error) {
 	return h, nil
 }
 
-// typeSet makes a type set. Differs from Puppet: one that a manifest defines
-// works as one of a module does.
+// typeSet makes a type set. Differs from Puppet: a type set in a manifest works
+// like a type set in a module.
 //
-// It is evaluated piece by piece, since names of types are keys in it. Its types know each other by their short names.
+// The hash is evaluated entry by entry, because its keys can be names of types.
+// The types of the set can refer to each other by their short names.
 func (t *thread) typeSet(src typeSource, init syntax.Expr) (value.Type, error) {
 	h, is := init.(*syntax.Hash)
 	if !is {
@@ -244,8 +245,8 @@ func inherit(x syntax.Expr) syntax.Expr {
 	return h
 }
 
-// typeKey returns a key of a type set's hash, in which names of types stand
-// for themselves.
+// typeKey returns a key of the hash of a type set. A key that is the name of a
+// type stands for itself.
 func (t *thread) typeKey(file *syntax.File, x syntax.Expr) (string, error) {
 	if name, is := x.(*syntax.TypeName); is {
 		return name.Value, nil

@@ -12,8 +12,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// TestOperators compares the operators of numbers and times with what Puppet
-// answered. The answers are among those about conversions, in package value.
+// TestOperators compares the operators of numbers and times with those of
+// Puppet. The recorded results are those of the conversions in package value.
 func TestOperators(t *testing.T) {
 	f, err := os.Open("../value/testdata/conversions.jsonl.gz")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A binary is an operator with two operands and the places of all three.
+// A binary is an operator with two operands, and the positions of all three.
 type binary struct {
 	pos
 	op       syntax.Op
@@ -16,7 +16,7 @@ type binary struct {
 	xAt, yAt pos
 }
 
-// operands evaluates both sides.
+// operands evaluates both operands.
 func (b *binary) operands(t *thread, s *Scope) (x, y value.Value, err error) {
 	if x, err = b.x.eval(t, s); err != nil {
 		return nil, nil, err
@@ -91,8 +91,8 @@ func (n *equalNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return value.Bool(same == (n.op == syntax.Eq)), nil
 }
 
-// alike tells whether types that are not written the same have the same
-// instances.
+// alike reports whether two types with different names or parameters have the
+// same instances.
 func alike(x, y value.Type) (bool, error) {
 	if i, is := y.(*value.InitType); is {
 		if err := i.Check(); err != nil {
@@ -121,7 +121,7 @@ func (t *thread) comparing(at pos, x, y value.Value) error {
 	return nil
 }
 
-// equal is value.Equal with a short way for what is compared most.
+// equal is value.Equal with a fast path for common types.
 func equal(x, y value.Value) bool {
 	switch x := x.(type) {
 	case value.Int:
@@ -175,7 +175,8 @@ func (n *compareNode) incomparable(t *thread, x, y value.Value, err error) error
 	return t.fail(n.pos, "not-comparable", "%s %s %s: %v", t.inspect(x), n.op, t.inspect(y), err)
 }
 
-// types compares types: the smaller one can be assigned to the larger.
+// types compares types. The smaller type is the one that can be assigned to the
+// other.
 func (n *compareNode) types(t *thread, x value.Type, v value.Value) (value.Value, error) {
 	y, is := v.(value.Type)
 	if !is {
@@ -252,8 +253,8 @@ func (n *matchNode) match(t *thread, s *Scope, x, y value.Value) (bool, error) {
 	return false, t.fail(n.yAt, "bad-regexp", "%s is neither a regular expression nor a type", t.inspect(y))
 }
 
-// instance is value.Instance, and refuses an Init type that nothing is an
-// instance of.
+// instance is value.Instance, but returns an error for an Init type that cannot
+// have instances.
 func (t *thread) instance(at pos, typ value.Type, v value.Value) (bool, error) {
 	if i, is := typ.(*value.InitType); is {
 		if err := i.Check(); err != nil {
@@ -274,7 +275,7 @@ func (n *matchNode) regexp(t *thread, s *Scope, x value.Value, r *value.Regexp) 
 	return t.match(s, n.pos, r, string(text))
 }
 
-// match matches a text and sets $0, $1, … in s if it does.
+// match matches a string. If it matches, match sets $0, $1, … in s.
 func (t *thread) match(s *Scope, at pos, r *value.Regexp, text string) (bool, error) {
 	loc, err := r.Within(t.budget(at)).FindIndex(text, 0)
 	if err != nil {
@@ -287,7 +288,7 @@ func (t *thread) match(s *Scope, at pos, r *value.Regexp, text string) (bool, er
 	return true, nil
 }
 
-// regexp returns the regular expression of a text.
+// regexp compiles a regular expression.
 func (t *thread) regexp(src string) (*value.Regexp, error) {
 	if r := t.lastRegexp; r != nil && r.Source() == src {
 		return r, nil
@@ -299,7 +300,8 @@ func (t *thread) regexp(src string) (*value.Regexp, error) {
 	return r, err
 }
 
-// inRange tells whether a version, or a string that is one, is in a range.
+// inRange reports whether a version, or a string that is a version, is in a
+// range.
 func inRange(r *value.SemVerRange, x value.Value) bool {
 	switch x := x.(type) {
 	case *value.SemVer:
@@ -311,7 +313,7 @@ func inRange(r *value.SemVerRange, x value.Value) bool {
 	return false
 }
 
-// matches tells whether a value matches the option of a case or a selector.
+// matches reports whether a value matches an option of a case or a selector.
 func (t *thread) matches(s *Scope, at pos, option, x value.Value) (bool, error) {
 	switch p := option.(type) {
 	case *value.Regexp:

@@ -6,13 +6,14 @@ import (
 	"bolt/puppet/value"
 )
 
-// How reads are found (Env.Read): all ways to a variable of the top scope end in
-// namedScope.lookup, Scope.LookupPath or Scope.All. A lookup without keys records a read of
-// the whole value, because the value can go anywhere. Expressions that follow keys from a
-// variable at once are more exact: $x[k], and calls of functions with a Path. They evaluate
-// the variable with trace, add their keys, and record the result.
+// Reads of variables are found as follows (Env.Read). All paths to a variable
+// of the top scope end in namedScope.lookup, Scope.LookupPath or Scope.All. A
+// lookup without keys records a read of the whole value, because the program
+// can use the value anywhere. Expressions that apply keys to a variable
+// immediately are more exact: $x[k], and calls of functions with a Path. They
+// evaluate the variable with trace, add their keys, and record the result.
 
-// A trace is the keys that an expression follows from a variable.
+// A trace is the list of keys that an expression applies to a variable.
 type trace struct {
 	name string // of a variable of the top scope; "" for others
 	path []string
@@ -21,13 +22,13 @@ type trace struct {
 	ended bool
 }
 
-// A tracer is an expression whose value is a variable, or a part of one.
+// A tracer is an expression whose value is a variable or a part of a variable.
 type tracer interface {
 	// trace is eval, but the caller records the read.
 	trace(t *thread, s *Scope, r *trace) (value.Value, error)
 }
 
-// tracerOf returns an expression as a tracer, nil if it is not one.
+// tracerOf returns an expression as a tracer, or nil if it is not a tracer.
 func tracerOf(n node) tracer {
 	switch n := n.(type) {
 	case *nameVar:
@@ -53,7 +54,7 @@ func (r *trace) follow(v, key value.Value) {
 	}
 }
 
-// along adds keys that lead from v from one hash to the next.
+// along adds keys that lead from v through nested hashes.
 func (r *trace) along(v value.Value, keys []value.Value) {
 	for _, k := range keys {
 		r.follow(v, k)
@@ -73,7 +74,8 @@ func (r *trace) record(in *Interp) {
 	}
 }
 
-// tracing returns an empty trace: the last one that has ended, if there is one.
+// tracing returns an empty trace. It reuses the last trace that ended, if there
+// is one.
 func (t *thread) tracing() *trace {
 	r := t.spare
 	if r == nil {
@@ -97,7 +99,7 @@ func (in *Interp) recordRead(name string) {
 	}
 }
 
-// traced is the value of a variable that find has found.
+// traced returns the value of a variable that find found.
 func (t *thread) traced(at pos, name string, v value.Value, top bool, r *trace) (value.Value, error) {
 	if top {
 		r.name = name
@@ -152,7 +154,7 @@ func (n *indexNode) trace(t *thread, s *Scope, r *trace) (value.Value, error) {
 	return n.access(t, s, x, keys)
 }
 
-// arguments evaluates the arguments of a call of d, which may be nil.
+// arguments evaluates the arguments of a call of d, which can be nil.
 func (n *callNode) arguments(t *thread, s *Scope, d *Definition) ([]value.Value, error) {
 	if n.from == nil || !t.reads {
 		return n.args.eval(t, s)

@@ -11,7 +11,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// Read gets each read of a variable of the top scope, with the keys that are followed at once.
+// TestRead checks that Env.Read gets each read of a variable of the top scope,
+// with the keys that are applied immediately.
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ program, want string }{
 		{"$x = 1 $x", "x x"},
@@ -50,7 +51,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Callers outside the language tell what they look up, too.
+// TestReadOfScope checks that lookups from outside of the language are
+// recorded, too.
 func TestReadOfScope(t *testing.T) {
 	var reads []string
 	facts := value.NewHash(value.Entry{Key: value.String("a"), Value: value.NewHash()})

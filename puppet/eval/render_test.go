@@ -43,9 +43,9 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestUnheardOf: an error says what is unknown, for those who look for names
-// like it.
-func TestUnheardOf(t *testing.T) {
+// TestErrorsNameUnknownNames checks that an error contains the unknown name, so
+// that callers can suggest similar names.
+func TestErrorsNameUnknownNames(t *testing.T) {
 	for src, want := range map[string]string{"1 + nope(1)": "nope", "1.nope": "nope", "1 =~ Nope::X": "Nope::X", "Nope[1]": "Nope"} {
 		_, err := run(t, newEnv(), src)
 		if e, _ := errors.AsType[*eval.Error](err); e == nil || e.Name != want {

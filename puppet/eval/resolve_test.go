@@ -13,8 +13,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// TestTypesCallFunctions: what a type is made of can call functions, which
-// need types in their turn, also through other Interps and threads.
+// TestTypesCallFunctions checks that the definition of a type can call
+// functions that need other types, also through other Interps and threads.
 func TestTypesCallFunctions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -57,9 +57,9 @@ func TestTypesCallFunctions(t *testing.T) {
 	}
 }
 
-// TestTypesAtOnce: threads that resolve types which refer to each other do not
-// wait for each other, and get the same types.
-func TestTypesAtOnce(t *testing.T) {
+// TestTypesResolvedConcurrently checks that threads that resolve types that
+// refer to each other do not wait for each other and get the same types.
+func TestTypesResolvedConcurrently(t *testing.T) {
 	for range 20 {
 		var meet sync.WaitGroup
 		meet.Add(2)
@@ -97,8 +97,9 @@ func TestTypesAtOnce(t *testing.T) {
 	}
 }
 
-// TestTypesEnd: the resolving of a type ends with the context.
-func TestTypesEnd(t *testing.T) {
+// TestTypeResolutionEndsWithContext checks that resolving a type ends when the
+// context is done.
+func TestTypeResolutionEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	env := newEnv()
 	env.Log = func(eval.Log) { cancel() }
@@ -112,9 +113,9 @@ func TestTypesEnd(t *testing.T) {
 	}
 }
 
-// TestBehalf: what CallFor was given is known inside of the call, and nowhere
-// else.
-func TestBehalf(t *testing.T) {
+// TestCallForIsVisibleInside checks that the value of CallFor is visible only
+// inside of the call.
+func TestCallForIsVisibleInside(t *testing.T) {
 	env := newEnv()
 	var seen []any
 	env.Library = eval.NewLibrary(nil, append(functions(),
@@ -137,8 +138,8 @@ func TestBehalf(t *testing.T) {
 	}
 }
 
-// TestSteps: the limit is one for all that an Interp evaluates, in whichever
-// thread.
+// TestSteps checks that the step limit applies to all threads of an Interp
+// together.
 func TestSteps(t *testing.T) {
 	env := newEnv()
 	env.Limits.Steps = 100_000
@@ -156,7 +157,7 @@ func TestSteps(t *testing.T) {
 			t.Fatalf("run %d: got %v", n, err)
 		}
 	}
-	// Without a limit of its own an evaluation ends, too.
+	// Without its own limit, an evaluation ends, too.
 	env = newEnv()
 	env.Library = eval.NewLibrary(nil, &eval.Function{Name: "work", Signatures: []eval.Signature{{Run: func(c *eval.Call) (value.Value, error) {
 		return nil, c.Step(eval.DefaultSteps)

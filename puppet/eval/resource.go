@@ -12,7 +12,7 @@ func (t *thread) site(s *Scope, at pos) *Site {
 	return &Site{Interp: t.in, Scope: s, t: t, at: at}
 }
 
-// attr is an attribute, or with splat a hash of them.
+// attr is an attribute. If splat is set, it is a hash of attributes.
 type attr struct {
 	pos
 	name       string
@@ -21,7 +21,8 @@ type attr struct {
 	xAt        pos
 }
 
-// attrs evaluates attributes. Without repeats a name may come only once.
+// attrs evaluates attributes. Unless repeats is set, a repeated name is an
+// error.
 func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute, error) {
 	out := make([]Attribute, 0, len(list))
 	var seen attrIndex
@@ -66,7 +67,7 @@ func (t *thread) attrs(s *Scope, at pos, list []attr, repeats bool) ([]Attribute
 	return out, nil
 }
 
-// iterates tells whether a value is or has an iterator.
+// iterates reports whether a value is an iterator or contains one.
 func iterates(v value.Value) bool {
 	switch v := v.(type) {
 	case *value.Iterator:
@@ -83,13 +84,13 @@ func iterates(v value.Value) bool {
 	return false
 }
 
-// An attrIndex finds attributes by name in a list that grows.
+// An attrIndex finds attributes by name in a growing list.
 type attrIndex struct {
 	at map[string]int // of those before n, when there are many
 	n  int
 }
 
-// find returns the first place of a name in the list, or < 0.
+// find returns the first index of a name in the list, or a value < 0.
 func (x *attrIndex) find(list []Attribute, name string) int {
 	if len(list) <= manyNames {
 		return slices.IndexFunc(list, func(a Attribute) bool { return a.Name == name })
@@ -165,7 +166,8 @@ func (n *resourceNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return value.NewArray(refs...), nil
 }
 
-// over returns attributes with others put over them, in their places.
+// over returns defaults, in which each attribute of attrs replaces the one with
+// the same name. The other attributes of attrs follow.
 func over(defaults, attrs []Attribute) []Attribute {
 	if len(defaults) == 0 {
 		return attrs
@@ -182,7 +184,7 @@ func over(defaults, attrs []Attribute) []Attribute {
 	return out
 }
 
-// typeName returns the name of the type of resources, in lower case.
+// typeName returns the name of the resource type, in lower case.
 func (n *resourceNode) typeName(t *thread, s *Scope) (string, error) {
 	if n.name != "" {
 		return lower(n.name), nil
@@ -206,7 +208,7 @@ func (n *resourceNode) typeName(t *thread, s *Scope) (string, error) {
 	return "", t.fail(n.typeAt, "bad-resource-type", "%s is not a type of resources", t.inspect(v))
 }
 
-// titles evaluates the title of a body, which may be many.
+// titles evaluates the title of a body, which can be a list of titles.
 func (n *resourceNode) titles(t *thread, s *Scope, b *resourceBody, seen map[string]bool) (titles []string, isDefault bool, err error) {
 	v, err := b.title.eval(t, s)
 	if err != nil {
@@ -336,7 +338,7 @@ func (n *collectNode) eval(t *thread, s *Scope) (value.Value, error) {
 	if n.query != nil {
 		if c.Query, err = n.query.eval(t, s); err != nil {
 			if fault, is := err.(badQuery); is {
-				return nil, t.fail(n.pos, "bad-query", "%s", string(fault)) // as Puppet has it: the collector is wrong
+				return nil, t.fail(n.pos, "bad-query", "%s", string(fault)) // as in Puppet: the error is at the collector
 			}
 			return nil, err
 		}
@@ -351,12 +353,12 @@ func (n *collectNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return v, nil
 }
 
-// A queryNode is the query of a collector, or a part of it.
+// A queryNode is the query of a collector, or a part of a query.
 type queryNode interface {
 	eval(t *thread, s *Scope) (Query, error)
 }
 
-// badQuery is the error of a query that is none.
+// badQuery is the error of an invalid query.
 type badQuery string
 
 func (e badQuery) Error() string { return string(e) }
@@ -405,7 +407,7 @@ func (n *queryFault) eval(t *thread, s *Scope) (Query, error) {
 	return nil, badQuery("a query is made of and, or, and names that are == or != to texts, numbers, variables, true, false and undef")
 }
 
-// A relationNode is X -> Y and the like.
+// A relationNode is X -> Y, X ~> Y, X <- Y or X <~ Y.
 type relationNode struct {
 	pos
 	op   syntax.Op
@@ -441,8 +443,8 @@ func (n *relationNode) eval(t *thread, s *Scope) (value.Value, error) {
 	if err := t.in.env.Builder.Relate(t.site(s, n.pos), r); err != nil {
 		return nil, t.wrap(n.pos, err)
 	}
-	// What follows in a chain is related to the right side, or past it when
-	// there is nothing.
+	// The next relation of a chain uses the right side. If the right side is
+	// empty, it uses the left side.
 	if len(right) == 0 {
 		return value.NewArray(left...), nil
 	}

@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A ScopeKind says what a named scope is of.
+// A ScopeKind is the kind of a named scope.
 type ScopeKind uint8
 
 // The kinds of named scopes.
@@ -20,52 +20,53 @@ const (
 	DefineScope
 )
 
-// A Scope is a set of variables inside others. A named scope is that of the
-// top, a node, a class or a define; local scopes are those of functions,
-// plans, templates and lambdas.
+// A Scope is a set of variables. It can be inside another scope. A named scope
+// belongs to the top level, a node, a class or a define. A local scope belongs
+// to a function, a plan, a template or a lambda.
 type Scope struct {
-	named *namedScope // the named scope it is in, or is
+	named *namedScope // the named scope that contains it, or that it is
 	outer *Scope      // around a lambda; nil for others
 	names []string    // of slots
 	slots []value.Value
 	match *match
-	// function: of a function or a plan, which does not see what the regular
-	// expressions of its caller have found.
+	// function is set in the scope of a function or a plan. The function does
+	// not see the matches of regular expressions of its caller.
 	function bool
-	kept     bool // another goroutine has it, too
+	kept     bool // another goroutine uses it, too
 }
 
-// A match is what the last regular expression found: $0, $1, ….
+// A match is the result of the last regular expression: $0, $1, ….
 type match struct{ groups []value.Value }
 
 type namedScope struct {
-	root *Scope // with nothing but the named scope
+	root *Scope // the scope without local variables
 	in   *Interp
 	ScopeOptions
 	vars map[string]value.Value
-	next *namedScope // node or top: where unknown names are looked for
-	// suspended is the local scope in it from which a class is being
-	// evaluated. The class sees its variables, as it does in Puppet: that is
-	// all that is left of dynamic scopes.
+	next *namedScope // the node or top scope, which is searched for unknown names
+	// suspended is the local scope from which a class is being evaluated. As in
+	// Puppet, the class sees its variables. This is the only dynamic scoping
+	// that is left.
 	suspended *Scope
 }
 
 // ScopeOptions describe a named scope.
 type ScopeOptions struct {
 	Kind ScopeKind
-	// Name is the class's or define's, in lower case.
+	// Name is the name of the class or define, in lower case.
 	Name string
-	// Label is how logs call it: "Class[Apache]".
+	// Label is the name of the scope in logs, such as "Class[Apache]".
 	Label string
-	// Module is the module it is written in; "" outside of modules.
+	// Module is the module that contains its definition; "" outside of modules.
 	Module string
-	// Parent is the scope in which it was declared, nil for the top. Names are
-	// looked up in the node or top scope that is found that way, not in Parent
+	// Parent is the scope in which it was declared, or nil for the top scope.
+	// Names are looked up in the node or top scope around Parent, not in Parent
 	// itself.
 	Parent *Scope
-	// Inherits is the scope of the class that a class inherits, nil for others.
+	// Inherits is the scope of the class that a class inherits from, otherwise
+	// nil.
 	Inherits *Scope
-	// Owner is for the Builder's use: the resource.
+	// Owner is for the Builder: the resource.
 	Owner any
 }
 
@@ -85,10 +86,10 @@ func (in *Interp) NewScope(o ScopeOptions) *Scope {
 // Named returns the named scope that s is in, or s itself.
 func (s *Scope) Named() *Scope { return s.named.root }
 
-// Options returns what the named scope that s is in was made of.
+// Options returns the options of the named scope that s is in.
 func (s *Scope) Options() ScopeOptions { return s.named.ScopeOptions }
 
-// String returns the scope as logs call it: "Scope(Class[main])".
+// String returns the name of the scope in logs, such as "Scope(Class[main])".
 func (s *Scope) String() string {
 	if s.named.Label == "" {
 		return "Scope(Class[main])"
@@ -96,11 +97,11 @@ func (s *Scope) String() string {
 	return "Scope(" + s.named.Label + ")"
 }
 
-// SetMatch sets what $0, $1, … are in a scope.
+// SetMatch sets $0, $1, … in a scope.
 func (s *Scope) SetMatch(groups []value.Value) { s.match = &match{groups} }
 
 // Set sets a variable of the named scope that s is in. A variable can be set
-// once.
+// only once.
 func (s *Scope) Set(name string, v value.Value) error {
 	if s.named.Kind == TopScope {
 		s.named.in.recordRead(name)
@@ -112,9 +113,9 @@ func (s *Scope) Set(name string, v value.Value) error {
 	return nil
 }
 
-// Lookup returns the value of a variable as a program in s sees it: local
-// ones, those of the named scopes around, and qualified ones ("::x",
-// "mod::x"). ok is false when it is unknown.
+// Lookup returns the value of a variable that a program in s sees: local
+// variables, those of the named scopes around s, and qualified variables
+// ("::x", "mod::x"). If the variable is unknown, ok is false.
 func (s *Scope) Lookup(name string) (v value.Value, ok bool) {
 	if v := s.local(name); v != nil {
 		return v, true
@@ -123,8 +124,8 @@ func (s *Scope) Lookup(name string) (v value.Value, ok bool) {
 	return v, v != nil
 }
 
-// LookupPath is Lookup for callers that use only the part of the value to which the keys
-// lead, one inside the other. It is for Env.Read.
+// LookupPath is Lookup for callers that use only the part of the value to which
+// the nested keys lead. It makes the reads for Env.Read more exact.
 func (s *Scope) LookupPath(name string, keys ...value.Value) (v value.Value, ok bool) {
 	if v := s.local(name); v != nil {
 		return v, true
@@ -138,8 +139,8 @@ func (s *Scope) LookupPath(name string, keys ...value.Value) (v value.Value, ok 
 	return v, v != nil
 }
 
-// All returns an iterator over the variables that a program in s sees by a
-// plain name, each once, inner ones first.
+// All returns an iterator over the variables that a program in s sees by an
+// unqualified name. It yields each name once, inner scopes first.
 func (s *Scope) All() iter.Seq2[string, value.Value] {
 	return func(yield func(string, value.Value) bool) {
 		s.named.in.recordRead("")
@@ -162,7 +163,8 @@ func (s *Scope) All() iter.Seq2[string, value.Value] {
 	}
 }
 
-// all shows the variables of n and of those that are looked at after it.
+// all calls show for the variables of n and of the scopes that are searched
+// after it.
 func (n *namedScope) all(show func(string, value.Value) bool) bool {
 	for ; n != nil; n = n.next {
 		for _, name := range slices.Sorted(maps.Keys(n.vars)) {
@@ -177,7 +179,7 @@ func (n *namedScope) all(show func(string, value.Value) bool) bool {
 	return true
 }
 
-// local returns a variable of a local scope, nil without one.
+// local returns a variable of a local scope, or nil if there is none.
 func (s *Scope) local(name string) value.Value {
 	for ; s != nil; s = s.outer {
 		for i, n := range s.names {
@@ -189,16 +191,15 @@ func (s *Scope) local(name string) value.Value {
 	return nil
 }
 
-// suspend notes the local scope from which something else is evaluated now,
-// and returns what is to be called when that is done.
+// suspend sets the local scope from which other code is evaluated now. The
+// caller must call the returned function when that evaluation ends.
 func (n *namedScope) suspend(s *Scope) func() {
 	was := n.suspended
 	n.suspended = s
 	return func() { n.suspended = was }
 }
 
-// global returns the node's or top scope that n is in: where functions are
-// evaluated.
+// global returns the node or top scope around n. Functions are evaluated there.
 func (n *namedScope) global() *namedScope {
 	for n.Kind != TopScope && n.Kind != NodeScope && n.next != nil {
 		n = n.next
@@ -206,7 +207,8 @@ func (n *namedScope) global() *namedScope {
 	return n
 }
 
-// lookup returns the value of a variable, nil for an unknown one, and records the read.
+// lookup returns the value of a variable, or nil if it is unknown. It records
+// the read.
 func (n *namedScope) lookup(name string) value.Value {
 	v, top := n.find(name)
 	if top {
@@ -215,8 +217,8 @@ func (n *namedScope) lookup(name string) value.Value {
 	return v
 }
 
-// find is lookup without recording. top is set for a variable of the top scope, and for an
-// unknown variable that could be set there.
+// find is lookup without recording the read. top is set for a variable of the
+// top scope, and for an unknown variable that could be set there.
 func (n *namedScope) find(name string) (v value.Value, top bool) {
 	if i := strings.Index(name, "::"); i >= 0 {
 		return n.in.qualified(strings.TrimPrefix(name, "::"))
@@ -240,7 +242,7 @@ func (n *namedScope) find(name string) (v value.Value, top bool) {
 	}
 }
 
-// inner finds a name from another scope.
+// inner finds a name for another scope.
 func (n *namedScope) inner(name string) (v value.Value, top bool) {
 	if v := n.suspended.local(name); v != nil {
 		return v, false

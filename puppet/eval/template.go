@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A rendering is the text of a template in work.
+// A rendering is the text of a template that is being evaluated.
 type rendering struct {
 	buf       []byte
 	sensitive bool
@@ -97,8 +97,9 @@ func (t *thread) template(s *Site, p *syntax.Program, args *value.Hash, local bo
 	return text, nil
 }
 
-// templateEnd is the value of a template that next or return has ended: theirs,
-// and not the text. As with functions, that of return may be anything.
+// templateEnd returns the value of a template that next or return ended. This
+// value replaces the text. As in functions, the value of return can have any
+// type.
 func (t *thread) templateEnd(at pos, err error) (value.Value, error) {
 	j, is := err.(*jump)
 	if !is {
@@ -116,15 +117,15 @@ func (t *thread) templateEnd(at pos, err error) (value.Value, error) {
 	return nil, err
 }
 
-// renderedType is what a template is.
+// renderedType is the type of a rendered template.
 var renderedType = value.NewVariantType(&value.StringType{}, value.NewSensitiveType(&value.StringType{}))
 
-// maxTemplates is how many compiled templates an Interp keeps: a template is
-// often rendered for each of many resources.
+// maxTemplates is the number of compiled templates that an Interp caches. A
+// template is often rendered for many resources.
 const maxTemplates = 64
 
-// template returns a template, compiled. One to which undeclared names are
-// given is compiled for them.
+// template returns a compiled template. If undeclared names are given to a
+// template without parameters, it is compiled for these names and not cached.
 func (in *Interp) template(p *syntax.Program, epp *syntax.EPP, names []string) *code {
 	if !epp.HasParams && len(names) > 0 {
 		return compileTemplate(p, epp, names)
@@ -142,8 +143,8 @@ func (in *Interp) template(p *syntax.Program, epp *syntax.EPP, names []string) *
 	return c
 }
 
-// templateArgs sets variables of the caller that args name with ::, and
-// returns the rest and their names.
+// templateArgs sets the variables of the caller whose names in args contain ::.
+// It returns the other arguments and their names.
 func (t *thread) templateArgs(s *Site, args *value.Hash) (*value.Hash, []string, error) {
 	if args == nil {
 		return nil, nil, nil
@@ -164,15 +165,15 @@ func (t *thread) templateArgs(s *Site, args *value.Hash) (*value.Hash, []string,
 	return b.Build(), names, nil
 }
 
-// templateParams gives a template its parameters. One that declares none may
-// be given any, or none.
+// templateParams sets the parameters of a template. A template that declares no
+// parameters accepts any.
 func (t *thread) templateParams(s *Site, epp *syntax.EPP, c *code, f *Scope, args *value.Hash) error {
 	given := args
 	if given == nil {
 		given = value.NewHash()
 	}
 	if epp.HasParams || args == nil {
-		// Puppet does not notice an unknown parameter whose value is undef.
+		// Puppet ignores an unknown parameter whose value is undef.
 		for k, v := range given.All() {
 			_, undef := v.(value.Undef)
 			if undef && !slices.ContainsFunc(epp.Params, func(p *syntax.Param) bool { return value.String(p.Name) == k }) {
@@ -189,10 +190,11 @@ func (t *thread) templateParams(s *Site, epp *syntax.EPP, c *code, f *Scope, arg
 	return nil
 }
 
-// parameterFault is the error of parameters that were given by name. declared
-// is where they are. What a template is called for is often nothing that the
-// program at hand names: so that is told, or is the place if it was not called
-// from a program.
+// parameterFault returns the error of parameters that are given by name.
+// declared is the position of their declaration. The calling program often does
+// not name the template itself. Therefore the message includes the position of
+// the declaration. If the call does not come from a program, that position is
+// the position of the error.
 func (t *thread) parameterFault(at, declared pos, c *code, msg string) error {
 	e := t.fail(at, "parameter", "%s", msg)
 	if c.name != "" {

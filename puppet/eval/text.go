@@ -29,8 +29,8 @@ func (t *thread) appendText(at pos, buf []byte, v value.Value) ([]byte, error) {
 	return buf, nil
 }
 
-// printable refuses values whose text would be too large. The strings in them
-// are counted up to the limit only.
+// printable returns an error if the text of a value would be too large. It
+// counts the strings in the value only up to the limit.
 func (t *thread) printable(at pos, v value.Value) error {
 	_, nodes := value.Measure(v)
 	if nodes > t.wide {
@@ -43,8 +43,8 @@ func (t *thread) printable(at pos, v value.Value) error {
 	return t.step(at, nodes+size/bytesPerStep)
 }
 
-// textSize returns about how many bytes a value's text has, or more than limit
-// as soon as it is known to have more.
+// textSize returns the approximate number of bytes of the text of a value. It
+// stops when the number exceeds limit.
 func textSize(v value.Value, limit int) int {
 	size := 0
 	switch v := v.(type) {
@@ -69,10 +69,11 @@ func textSize(v value.Value, limit int) int {
 	return size
 }
 
-// shown is how much of a value messages show.
+// shown is the number of bytes of a value that messages show.
 const shown = 80
 
-// inspect returns a value as it is written, cut for a message.
+// inspect returns a value in the syntax of the language, shortened for a
+// message.
 func (t *thread) inspect(v value.Value) string {
 	switch x := v.(type) {
 	case *value.Array, *value.Hash:
@@ -97,7 +98,8 @@ func (t *thread) inspect(v value.Value) string {
 	return s
 }
 
-// kindOf returns a value's type in words, without its parameters: "an Integer".
+// kindOf describes the type of a value without its parameters, such as "an
+// Integer".
 func (t *thread) kindOf(v value.Value) string {
 	switch v.(type) {
 	case value.Undef:
@@ -115,7 +117,7 @@ func article(name string) string {
 	return "a " + name
 }
 
-// joinURI resolves a reference, which is a text or a URI, against an address.
+// joinURI resolves a reference, which is a string or a URI, against a base URI.
 func joinURI(base *value.URI, ref value.Value) (value.Value, error) {
 	r, is := ref.(*value.URI)
 	if !is {

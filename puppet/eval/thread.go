@@ -12,8 +12,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// A pos is a place in a file, unresolved: positions are worked out for errors
-// only.
+// A pos is an offset in a file. It is converted to a line and a column only for
+// errors.
 type pos struct {
 	file *syntax.File
 	off  uint32
@@ -32,48 +32,48 @@ type thread struct {
 	w     *world
 	ctx   context.Context
 	log   func(Log)
-	of    any  // what it works on behalf of: see Site.CallFor
+	of    any  // see Site.CallFor
 	flow  any  // see Site.Flow
-	reads bool // there is an Env.Read
+	reads bool // Env.Read is set
 	spare *trace
-	poll  int // calls until the next look at ctx and the budget
+	poll  int // calls until the next check of ctx and the step limit
 	steps int64
 	depth int
-	deep  int // depth that is too much
-	tall  int // how high the stack is: see climb
-	wide  int // size that is too much
+	deep  int // largest depth
+	tall  int // height of the stack: see climb
+	wide  int // largest size
 
-	most  int64             // of the heap, that may be live; < 0: all
-	looks int               // since the last look at the heap
+	most  int64             // largest number of live bytes of the heap; < 0: no limit
+	looks int               // number of checks since the last check of the heap
 	fresh int               // bytes that were made since then
 	heap  [2]metrics.Sample // see light
 
 	frames     []frame
-	calls      []*Call                    // by nesting, to be used again
-	free       []*Scope                   // local scopes that nothing refers to any more
-	nested     int                        // how many of calls are in use
-	resolving  map[*Definition]value.Type // types in work, and what they need
-	private    bool                       // one of these has been used: what was made with it is not for others
-	sets       []*value.TypeSetType       // whose types are in work
-	rendering  *rendering                 // of the innermost template
-	lastRegexp *value.Regexp              // the last one that was made of a string
+	calls      []*Call                    // by nesting, for reuse
+	free       []*Scope                   // unused local scopes, for reuse
+	nested     int                        // number of calls in use
+	resolving  map[*Definition]value.Type // types that are being resolved, and the types that they need
+	private    bool                       // a type in resolving was used; what was made with it must not be shared
+	sets       []*value.TypeSetType       // the sets whose types are being resolved
+	rendering  *rendering                 // the innermost template
+	lastRegexp *value.Regexp              // the last one that was compiled from a string
 	patterned  map[value.Type][]*value.Regexp
 	matching   value.Budget // see budget
-	matchAt    pos          // where it is used
-	matchSteps int          // of it that are not counted yet
+	matchAt    pos          // position of its use
+	matchSteps int          // its steps that are not counted yet
 }
 
 // A frame is a call in progress.
 type frame struct {
 	name string
 	call pos // where the call is written
-	// begun: the body is in work. Before and after that, an error at the call is
-	// one of the caller, not of a place inside.
+	// begun is set while the body is evaluated. Before and after that, an error
+	// at the call belongs to the caller, not to a position inside the call.
 	begun bool
 }
 
-// pollEvery is how many calls are made between looks at the context: a few
-// microseconds' worth.
+// pollEvery is the number of calls between two checks of the context. They take
+// a few microseconds.
 const pollEvery = 256
 
 func newThread(ctx context.Context, in *Interp) *thread {
@@ -94,10 +94,10 @@ func newThread(ctx context.Context, in *Interp) *thread {
 	return t
 }
 
-// fork returns a thread that goes on from here, in another goroutine or with
-// another context in this one: so it counts the stack that there is. Types
-// that are in work here are not known to it: they belong to this goroutine.
-// Should it need one of them, it resolves that anew, for itself.
+// fork returns a thread that continues from here, in another goroutine, or in
+// this one with another context. It counts the present stack. It does not know
+// the types that are being resolved here, because they belong to this
+// goroutine. If it needs such a type, it resolves the type again for itself.
 func (t *thread) fork(ctx context.Context, flow any) *thread {
 	f := newThread(ctx, t.in)
 	f.flow = flow
@@ -116,7 +116,7 @@ func (t *thread) enter(name string, at pos, c *code) error {
 			return err
 		}
 	}
-	if t.tall += callHeight + c.height; t.tall > maxHeight { // as climb
+	if t.tall += callHeight + c.height; t.tall > maxHeight { // as in climb
 		return t.tooTall(at, c.height)
 	}
 	t.depth++
@@ -124,7 +124,8 @@ func (t *thread) enter(name string, at pos, c *code) error {
 	return nil
 }
 
-// begin and end tell that the body of the innermost call is in work.
+// begin and end mark the time in which the body of the innermost call is
+// evaluated.
 func (t *thread) begin() { t.frames[len(t.frames)-1].begun = true }
 func (t *thread) end()   { t.frames[len(t.frames)-1].begun = false }
 
@@ -135,20 +136,19 @@ func (t *thread) leave(c *code) {
 	t.frames = t.frames[:len(t.frames)-1]
 }
 
-// Go ends the process when a stack would have more than 512 MiB (128 with 32
-// bits), and calls are not all that makes it high: so do expressions that stand
-// in each other between one call and the next. What is begun tells how many
-// these are at most.
+// Go ends the process if a stack exceeds 512 MiB (128 MiB on 32-bit systems).
+// The stack contains calls, and also the nested expressions between one call
+// and the next. The height of a code is the largest number of these.
 const (
-	// callHeight is what a call counts, with the function of Go that it may be
-	// of, in expressions.
+	// callHeight is the number of expressions that one call counts as,
+	// including the Go function that it may call.
 	callHeight = 8
-	// maxHeight is a third of what fits where each expression takes most, 700
-	// bytes.
+	// maxHeight is a third of the number that fits if each expression takes the
+	// most stack, 700 bytes.
 	maxHeight = 1 << (16 + 2*(^uint(0)>>63))
 )
 
-// climb begins what has expressions of a height inside each other.
+// climb reserves stack for nested expressions of the given height.
 func (t *thread) climb(at pos, height int) error {
 	if t.tall += callHeight + height; t.tall <= maxHeight {
 		return nil
@@ -163,7 +163,7 @@ func (t *thread) tooTall(at pos, height int) error {
 
 func (t *thread) descend(height int) { t.tall -= callHeight + height }
 
-// look ends the evaluation when the context is done or the budget used up.
+// look returns an error if the context is done or the step limit is reached.
 func (t *thread) look(at pos) error {
 	used := int64(pollEvery - t.poll)
 	t.poll = pollEvery
@@ -181,7 +181,7 @@ func (t *thread) look(at pos) error {
 	return nil
 }
 
-// step counts n calls' worth of work.
+// step counts work that is worth n calls.
 func (t *thread) step(at pos, n int) error {
 	if t.poll -= n; t.poll <= 0 {
 		return t.look(at)
@@ -189,7 +189,7 @@ func (t *thread) step(at pos, n int) error {
 	return nil
 }
 
-// size refuses what is too large.
+// size returns an error if a string of n bytes is too large.
 func (t *thread) size(at pos, n int) error {
 	if n > t.wide {
 		return t.fail(at, "too-large", "a string of %d bytes is larger than the limit of %d", n, t.wide)
@@ -197,7 +197,7 @@ func (t *thread) size(at pos, n int) error {
 	return nil
 }
 
-// elements refuses collections that are too large.
+// elements returns an error if a collection of n elements is too large.
 func (t *thread) elements(at pos, n int) error {
 	if n > t.wide/16 {
 		return t.fail(at, "too-large", "a collection of %d elements is larger than the limit of %d", n, t.wide/16)
@@ -205,7 +205,7 @@ func (t *thread) elements(at pos, n int) error {
 	return nil
 }
 
-// fail returns an error at a place.
+// fail returns an error at a position.
 func (t *thread) fail(at pos, kind, format string, args ...any) *Error {
 	msg := format
 	if len(args) > 0 {
@@ -214,11 +214,11 @@ func (t *thread) fail(at pos, kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: msg, Pos: at.position(), Stack: t.stack(at)}
 }
 
-// stackDepth is how many frames of a stack are told: the innermost half and
-// the outermost half.
+// stackDepth is the largest number of frames in an error: the innermost half
+// and the outermost half.
 const stackDepth = 100
 
-// stack returns the calls around a place.
+// stack returns the calls around a position.
 func (t *thread) stack(at pos) []Frame {
 	p := at.position()
 	frames := t.frames
@@ -238,7 +238,7 @@ func (t *thread) stack(at pos) []Frame {
 	return append(stack, Frame{"", p.File, p.Line})
 }
 
-// wrap gives an error that came out of Go code a place and a stack.
+// wrap adds a position and a stack to an error from Go code.
 func (t *thread) wrap(at pos, err error) error {
 	switch e := err.(type) {
 	case *jump:
@@ -262,7 +262,8 @@ func (t *thread) wrap(at pos, err error) error {
 	e.Msg, e.Err = err.Error(), err
 	var parse syntax.Errors
 	if errors.As(err, &parse) && len(parse) > 0 {
-		// A file that was loaded here is told where it is wrong.
+		// The error of a file that was loaded here has the position in that
+		// file.
 		e.Kind, e.Msg, e.Pos = parse[0].Kind, parse[0].Msg, parse[0].Position()
 	}
 	if kind := kindOfCause(err); kind != "" {
@@ -271,7 +272,7 @@ func (t *thread) wrap(at pos, err error) error {
 	return e
 }
 
-// strict is for what the setting strict decides about.
+// strict applies the setting strict to an error.
 func (t *thread) strict(at pos, kind, msg string) error {
 	switch t.in.env.Strict {
 	case StrictError:
@@ -288,8 +289,8 @@ func (t *thread) warn(at pos, kind, msg string) {
 	}
 }
 
-// recover is deferred at the package's entries: it makes errors of what
-// escaped, be it a jump or a panic.
+// recover is deferred in the exported functions. It converts a jump or a panic
+// that reaches them to an error.
 func (t *thread) recover(err *error) {
 	if r := recover(); r != nil {
 		at := pos{}
@@ -304,7 +305,7 @@ func (t *thread) recover(err *error) {
 	*err = t.escaped(*err)
 }
 
-// An internalError is a panic of ours; its text is for us.
+// An internalError is a panic in this program. Its text is for the developers.
 type internalError struct {
 	reason any
 	stack  []byte
@@ -312,7 +313,7 @@ type internalError struct {
 
 func (e *internalError) Error() string { return fmt.Sprintf("%v\n%s", e.reason, e.stack) }
 
-// escaped makes an error of a jump that nothing took.
+// escaped converts a jump that nothing caught to an error.
 func (t *thread) escaped(err error) error {
 	j, ok := err.(*jump)
 	if !ok {
@@ -326,7 +327,7 @@ func (t *thread) escaped(err error) error {
 	}
 }
 
-// lower returns a qualified name as it is looked up.
+// lower returns a qualified name in the form that is used for lookups.
 func lower(name string) string {
 	return strings.ToLower(strings.TrimPrefix(name, "::"))
 }

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// times calculates with lengths of time and moments. Numbers are seconds.
+// times calculates with Timespans and Timestamps. Numbers are seconds.
 func (n *arithNode) times(t *thread, x, y value.Value) (value.Value, error) {
 	if timed(y) && !timed(x) {
 		_, span := y.(value.Timespan)
@@ -58,7 +58,7 @@ func (n *arithNode) spanFloat(t *thread, f float64) (value.Value, error) {
 	if f >= -(1<<63) && f < 1<<63 {
 		return value.Timespan(f), nil
 	}
-	return nil, n.tooLong(t) // also when it is no number
+	return nil, n.tooLong(t) // also if the result is NaN
 }
 
 func (n *arithNode) span(t *thread, a value.Timespan, y value.Value) (value.Value, error) {
@@ -114,7 +114,7 @@ func (n *arithNode) divide(t *thread, ns *big.Int, y value.Value) (value.Value, 
 		if b == 0 {
 			return nil, t.fail(n.yAt, "division-by-zero", "division by zero")
 		}
-		// Floor, as Ruby divides.
+		// Round down, as Ruby's division does.
 		q, m := new(big.Int).QuoRem(ns, big.NewInt(int64(b)), new(big.Int))
 		if m.Sign() != 0 && (m.Sign() < 0) != (b < 0) {
 			q.Sub(q, big.NewInt(1))
@@ -132,7 +132,7 @@ func (n *arithNode) divide(t *thread, ns *big.Int, y value.Value) (value.Value, 
 func (n *arithNode) modulo(t *thread, a value.Timespan, y value.Value) (value.Value, error) {
 	b, is := y.(value.Int)
 	if !is {
-		return nil, n.pair(t, a, y) // refused as for all floats
+		return nil, n.pair(t, a, y) // the error is the same for all floats
 	}
 	if b == 0 {
 		return nil, t.fail(n.yAt, "division-by-zero", "division by zero")
@@ -148,7 +148,7 @@ func (n *arithNode) modulo(t *thread, a value.Timespan, y value.Value) (value.Va
 	return number(c), nil
 }
 
-// made returns the moment a length of time after another.
+// made returns the Timestamp that is d after m.
 func (n *arithNode) made(t *thread, m value.Timestamp, d value.Timespan) (value.Value, error) {
 	r, err := m.Add(d)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// typesOf returns the types of parameters and result, evaluated once for a
-// world where they are constant. A Library's code has types of the Library,
-// which are the same for all Interps; only where it names others, they are an
-// Interp's own.
+// typesOf returns the types of the parameters and the result. If they are
+// constant, they are evaluated once for a world. The code of a Library uses the
+// types of the Library, which are the same for all Interps. Only if it names a
+// type that the Library does not have, it uses the types of the Interp.
 func (t *thread) typesOf(c *code, f *Scope) (*codeTypes, error) {
 	if types := c.types.Load(); types != nil && types.w == t.w {
 		return types, nil
@@ -42,7 +42,7 @@ func (t *thread) typesIn(w *world, c *code, f *Scope) (*codeTypes, error) {
 	fixed := true
 	around := f.outer
 	if around == nil {
-		around = &Scope{named: f.named} // matches in types are nobody else's
+		around = &Scope{named: f.named} // matches in types are not visible elsewhere
 	}
 	for i := range c.params {
 		p := &c.params[i]
@@ -78,8 +78,9 @@ func (t *thread) typesIn(w *world, c *code, f *Scope) (*codeTypes, error) {
 	return types, nil
 }
 
-// restType returns the type of each value of a rest parameter, and how many
-// there may be: Array[Integer, 1, 3] *$x are one to three integers.
+// restType returns the type of each value of a rest parameter, and the limits
+// for their number. For example, Array[Integer, 1, 3] *$x takes one to three
+// integers.
 func restType(typ value.Type) (elem value.Type, lo, hi int) {
 	a, is := typ.(*value.ArrayType)
 	if !is {
@@ -166,8 +167,8 @@ func fitsRest(types *codeTypes, typ value.Type, rest []value.Value) bool {
 	return true
 }
 
-// instance is value.Instance with a short way for the types that parameters
-// have most.
+// instance is value.Instance with a fast path for the most common types of
+// parameters.
 func instance(typ value.Type, v value.Value) bool {
 	switch typ := typ.(type) {
 	case *value.IntegerType:
@@ -182,9 +183,9 @@ func instance(typ value.Type, v value.Value) bool {
 	return value.Instance(typ, v)
 }
 
-// mismatchSlots describes arguments that are in a scope already. The place is
-// the call, as in Puppet, also when it is a default that is wrong: the text then
-// says where that is.
+// mismatchSlots returns the error of arguments that are in a scope already. As
+// in Puppet, the position is the position of the call. If a default has the
+// wrong type, the message contains the position of the default.
 func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope, given int) error {
 	for i := range c.params {
 		p, typ := &c.params[i], types.params[i]
@@ -214,13 +215,13 @@ func (t *thread) mismatchSlots(at pos, c *code, types *codeTypes, f *Scope, give
 	return t.fail(at, "type-mismatch", "%s does not take these arguments", c.title())
 }
 
-// mismatch describes a wrong number of arguments.
+// mismatch returns the error of a wrong number of arguments.
 func (t *thread) mismatch(at pos, c *code, args []value.Value) error {
 	return t.fail(at, "argument-count", "%s", expected(c.name, c.min, c.max, len(args)))
 }
 
-// expected says how many arguments a function takes, and how many were given,
-// in the words of Puppet, which tools look for.
+// expected describes how many arguments a function takes and how many were
+// given. The words are Puppet's, because tools search for them.
 func expected(name string, lo, hi, given int) string {
 	got := "none"
 	if given > 0 {
@@ -236,7 +237,7 @@ func expected(name string, lo, hi, given int) string {
 	return fmt.Sprintf("'%s' expects %s, got %s", name, takes, got)
 }
 
-// count says how many arguments are taken.
+// count describes a number of arguments.
 func count(lo, hi int) string {
 	if lo == hi && hi == 1 {
 		return "1 argument"
@@ -257,11 +258,11 @@ func span(lo, hi int) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
-// A typeNode is the name of a type that is not part of the language.
+// A typeNode is the name of a type that is not built in.
 type typeNode struct {
 	pos
 	name, key string
-	// lenient: an unknown name stands for itself, as it does in aliases.
+	// lenient is set in aliases, where an unknown name stands for itself.
 	lenient bool
 	cache   callCache
 }
@@ -280,11 +281,11 @@ func (n *typeNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return typ, nil
 }
 
-// A lenientNode is Name[arguments] in an alias. When nothing is known of the
-// name, it stands for itself with its arguments.
+// A lenientNode is Name[arguments] in an alias. If the name is unknown, it
+// stands for itself, with its arguments.
 //
-// Differs from Puppet: there the text of an alias that is nothing else begins
-// and ends at other places.
+// Differs from Puppet: there the text of such an alias begins and ends at other
+// positions.
 type lenientNode struct {
 	name  *typeNode
 	index *indexNode
@@ -306,7 +307,7 @@ func (n *lenientNode) eval(t *thread, s *Scope) (value.Value, error) {
 	return n.index.eval(t, s)
 }
 
-// resolve returns the type, nil when there is none.
+// resolve returns the type, or nil if there is none.
 func (n *typeNode) resolve(t *thread) (value.Type, error) {
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if typ, is := t.sets[i].Lookup(n.key); is {
@@ -323,7 +324,7 @@ func (n *typeNode) resolve(t *thread) (value.Type, error) {
 	return t.otherType(n.pos, n.key)
 }
 
-// typeNamed returns the type of a name in lower case, nil when there is none.
+// typeNamed returns the type of a name in lower case, or nil if there is none.
 func (t *thread) typeNamed(at pos, key string) (value.Type, error) {
 	if typ, is := value.Builtin(key); is {
 		return typ, nil
@@ -338,7 +339,7 @@ func (t *thread) typeNamed(at pos, key string) (value.Type, error) {
 	return t.otherType(at, key)
 }
 
-// otherType returns a type of resources, or one that is in a type set.
+// otherType returns a resource type, or a type in a type set.
 func (t *thread) otherType(at pos, key string) (value.Type, error) {
 	if typ, err := t.resourceType(at, key); typ != nil || err != nil {
 		return typ, err
@@ -359,14 +360,13 @@ func (t *thread) otherType(at pos, key string) (value.Type, error) {
 	return nil, nil
 }
 
-// coreResources are the types of resources that Puppet itself has.
+// coreResources are the resource types of Puppet itself.
 var coreResources = [...]string{
 	"component", "exec", "file", "filebucket", "group", "notify", "package", "resources",
 	"schedule", "service", "stage", "tidy", "user", "whit",
 }
 
-// resourceType returns the type of resources of a name, nil when there is
-// none.
+// resourceType returns the resource type of a name, or nil if there is none.
 func (t *thread) resourceType(at pos, key string) (value.Type, error) {
 	for _, name := range coreResources {
 		if name == key {
@@ -385,12 +385,12 @@ func (t *thread) resourceType(at pos, key string) (value.Type, error) {
 	return nil, nil
 }
 
-// resourceRef returns the type of resources of a name in lower case.
+// resourceRef returns the resource type of a name in lower case.
 func resourceRef(key string) value.Type {
 	return value.NewResourceType(capitalize(key))
 }
 
-// capitalize returns a qualified name with a capital in each part.
+// capitalize capitalizes each part of a qualified name.
 func capitalize(name string) string {
 	parts := strings.Split(name, "::")
 	for i, p := range parts {
@@ -401,27 +401,27 @@ func capitalize(name string) string {
 	return strings.Join(parts, "::")
 }
 
-// A typeCell is a type that a definition has been found to be.
+// A typeCell caches the type of a definition.
 type typeCell struct{ p atomic.Pointer[value.Type] }
 
 // defined returns the type that a definition defines.
 //
-// Types may refer to themselves and to each other. While one is resolved, it
-// is known to its own thread as an alias that is yet empty; only when the
-// outermost one is complete are all of them published, at once. What is
-// written in a type can be any expression, with calls of functions that need
-// types in their turn; so nothing is locked meanwhile, and threads do not wait
-// for each other. Two that resolve the same type at the same time both do the
-// work; the second one throws its own away and uses what the first has
-// published, so that there is one type of a name in the end.
+// Types can refer to themselves and to each other. While a type is resolved,
+// its own thread knows it as an alias that is still empty. When the outermost
+// type is complete, all of them are published at once. The expression of a type
+// can be any expression, with calls of functions that need other types.
+// Therefore no lock is held meanwhile, and threads do not wait for each other.
+// If two threads resolve the same type at the same time, both do the work. The
+// second one discards its result and uses the type that the first one
+// published, so that each name has one type in the end.
 //
-// Differs from Puppet: aliases of a manifest may refer to ones further down,
-// which Puppet takes for unknown types then.
+// Differs from Puppet: an alias of a manifest can refer to an alias further
+// down. Puppet treats that alias as an unknown type.
 func (t *thread) defined(at pos, d *Definition) (value.Type, error) {
 	if d.Type != nil {
 		return d.Type, nil
 	}
-	if typ := t.resolving[d]; typ != nil { // also if another thread has published one by now
+	if typ := t.resolving[d]; typ != nil { // also if another thread has published a type by now
 		t.private = true
 		return typ, nil
 	}
@@ -440,15 +440,15 @@ func (t *thread) defined(at pos, d *Definition) (value.Type, error) {
 		if t.w.lib.publish(made) {
 			return typ, nil
 		}
-		// Each time around, one more of the types has been published.
+		// In each iteration, at least one more type has been published.
 		if p := d.typ.p.Load(); p != nil {
 			return *p, nil
 		}
 	}
 }
 
-// resolveAll resolves a type and all that it needs, which others do not know
-// yet.
+// resolveAll resolves a type and all types that it needs and that are not
+// published yet.
 func (t *thread) resolveAll(at pos, d *Definition) (typ value.Type, made map[*Definition]value.Type, err error) {
 	made = map[*Definition]value.Type{}
 	t.resolving = made
@@ -457,8 +457,9 @@ func (t *thread) resolveAll(at pos, d *Definition) (typ value.Type, made map[*De
 	return typ, made, err
 }
 
-// publish makes types known to all threads, unless one of them is known by
-// now: the others refer to one that is not it then.
+// publish makes types known to all threads. If one of the types is published
+// already, publish changes nothing and returns false, because the other types
+// refer to another version of it.
 func (l *Library) publish(made map[*Definition]value.Type) bool {
 	l.types.Lock()
 	defer l.types.Unlock()
@@ -473,7 +474,8 @@ func (l *Library) publish(made map[*Definition]value.Type) bool {
 	return true
 }
 
-// aliasFault tells what is wrong with a type where it is used, as Puppet does.
+// aliasFault returns the error of a type at the position of its use, as Puppet
+// does.
 func (t *thread) aliasFault(at pos, err error) error {
 	e, is := err.(*Error)
 	if !is {
@@ -515,7 +517,7 @@ func (t *thread) resolve(at pos, d *Definition) (value.Type, error) {
 	return typ, nil
 }
 
-// parseType returns the type that a text is.
+// parseType returns the type that a string describes.
 func (t *thread) parseType(at pos, text string) (value.Type, error) {
 	if typ, ok := value.Builtin(text); ok {
 		return typ, nil

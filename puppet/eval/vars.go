@@ -38,7 +38,7 @@ func (n *outerVar) eval(t *thread, s *Scope) (value.Value, error) {
 	return t.variable(s, n.pos, n.name)
 }
 
-// A paramVar is a parameter that the default of another one reads.
+// A paramVar is a parameter that the default of another parameter reads.
 type paramVar struct {
 	pos
 	name     string
@@ -55,7 +55,8 @@ func (n *paramVar) eval(t *thread, s *Scope) (value.Value, error) {
 	return nil, &unsetParam{n.name, n.slot}
 }
 
-// An unsetParam is on its way to the parameter whose default was evaluated.
+// An unsetParam is the error of reading a parameter without a value. The
+// parameter whose default is evaluated handles it.
 type unsetParam struct {
 	name string
 	slot int
@@ -63,13 +64,13 @@ type unsetParam struct {
 
 func (e *unsetParam) Error() string { return "parameter $" + e.name + " has no value yet" }
 
-// An UnsetParameter is the error of a default of a plan that reads a parameter
-// without a value. Its text is Puppet's.
+// An UnsetParameter is the error of a plan in which the default of a parameter
+// reads a parameter without a value. Its message is Puppet's.
 type UnsetParameter struct {
 	Plan    string
 	Default string // the parameter with the default
 	Name    string // the parameter that the default reads
-	Later   bool   // Name is not before Default in the list
+	Later   bool   // Name does not precede Default in the list
 }
 
 func (e *UnsetParameter) Error() string {
@@ -95,7 +96,7 @@ func (n *nameVar) eval(t *thread, s *Scope) (value.Value, error) {
 	return t.unknown(n.pos, n.name)
 }
 
-// A looseVar may be anywhere around.
+// A looseVar is a variable of any scope around it.
 type looseVar struct {
 	pos
 	name string
@@ -122,7 +123,7 @@ func (n *qualifiedVar) eval(t *thread, s *Scope) (value.Value, error) {
 	return t.unknown(n.pos, n.name)
 }
 
-// A matchVar is $0, $1, …, which are undef unless set.
+// A matchVar is $0, $1, …. Without a match, its value is undef.
 type matchVar int
 
 func (n matchVar) eval(t *thread, s *Scope) (value.Value, error) {
@@ -133,7 +134,7 @@ func (n matchVar) eval(t *thread, s *Scope) (value.Value, error) {
 	return m.groups[n], nil
 }
 
-// matchData returns what the last match that s sees has found.
+// matchData returns the result of the last match that s sees.
 func (s *Scope) matchData() *match {
 	named := s.named
 	for o := s; o != nil; o = o.outer {
@@ -160,7 +161,7 @@ func (s *Scope) matchData() *match {
 	return nil
 }
 
-// variable looks a variable up by its name.
+// variable looks up a variable by its name.
 func (t *thread) variable(s *Scope, at pos, name string) (value.Value, error) {
 	if v := s.local(name); v != nil {
 		return v, nil
@@ -171,7 +172,7 @@ func (t *thread) variable(s *Scope, at pos, name string) (value.Value, error) {
 	return t.unknown(at, name)
 }
 
-// unknown is the value of a variable that does not exist.
+// unknown returns the value or the error of a variable that does not exist.
 func (t *thread) unknown(at pos, name string) (value.Value, error) {
 	if name == "module_name" || name == "caller_module_name" {
 		return value.Undef{}, nil
@@ -188,13 +189,13 @@ func (t *thread) unknown(at pos, name string) (value.Value, error) {
 	return value.Undef{}, nil
 }
 
-// A target is the left side of an assignment: a variable, or a list.
+// A target is the left side of an assignment: a variable or a list.
 type target struct {
 	at    pos
 	name  string
 	slot  int // in the local scope; < 0: in the named one
 	list  []target
-	fault string // kind of error: it cannot be assigned
+	fault string // kind of the error if it cannot be assigned
 	why   string
 }
 
@@ -236,7 +237,7 @@ func (t *thread) assign(s *Scope, n *assignNode, to *target, v value.Value) erro
 	}
 	vars := s.named.vars
 	if s.named.Kind == TopScope {
-		t.in.recordRead(to.name) // a fact of this name makes the assignment an error
+		t.in.recordRead(to.name) // a fact with this name makes the assignment an error
 	}
 	if _, is := vars[to.name]; is {
 		return t.fail(n.pos, "reassignment", "variable $%s has a value already and cannot get another", to.name)
@@ -277,7 +278,7 @@ func (t *thread) assignList(s *Scope, n *assignNode, to *target, v value.Value) 
 	return nil
 }
 
-// assignClass assigns variables of a class to ones of the same names.
+// assignClass assigns variables of a class to variables with the same names.
 func (t *thread) assignClass(s *Scope, n *assignNode, to *target, c *value.ClassType) error {
 	if err := t.catalog(n.pos, "assignment from a class"); err != nil {
 		return err

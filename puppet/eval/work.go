@@ -2,19 +2,20 @@ package eval
 
 import "bolt/puppet/value"
 
-// Work that a single operator or function does on large values is counted in
-// steps too, about sixty nanoseconds each, so that a program of many such ends.
+// An operator or a function can do much work on large values. This work is
+// counted in steps, too, of about sixty nanoseconds each, so that a program
+// with many such operations ends.
 
 const (
-	nodesPerStep = 8   // values that are compared, hashed or found to be of a type
-	bytesPerStep = 256 // of strings
+	nodesPerStep = 8   // values that are compared, hashed or matched with a type
+	bytesPerStep = 256 // bytes of strings
 	copyPerStep  = 16  // elements that are copied
 
-	entriesPerStep = 8 // of a hash that are copied
-	putPerStep     = 2 // of a hash that are put into it
+	entriesPerStep = 8 // entries of a hash that are copied
+	putPerStep     = 2 // entries that are put into a hash
 )
 
-// walk counts the work of looking at all that is in a value.
+// walk counts the work of visiting all values in a value.
 func (t *thread) walk(at pos, v value.Value) error {
 	n := 0
 	switch v := v.(type) {
@@ -29,9 +30,9 @@ func (t *thread) walk(at pos, v value.Value) error {
 	return t.step(at, n)
 }
 
-// bulk returns how many values are in v, those in many places as often, and
-// long strings by their length. What nothing looks at for being too large
-// counts once.
+// bulk returns the number of values in v. A value that occurs several times
+// counts several times, and long strings count by their length. A collection
+// that is too large to be visited counts as one value.
 func bulk(v value.Value) int {
 	switch v := v.(type) {
 	case value.String:
@@ -62,8 +63,8 @@ func bulk(v value.Value) int {
 	return 1
 }
 
-// typeSize returns how many types and words are in an argument of a type: what
-// there is to put in order and to compare.
+// typeSize returns the number of types and words in an argument of a type.
+// These have to be sorted and compared.
 func typeSize(v value.Value) int {
 	switch t := v.(type) {
 	case *value.EnumType:
@@ -97,10 +98,11 @@ func typeSizes(list []value.Type) int {
 	return n
 }
 
-// matchSteps is how many steps of a regular expression count as one.
+// matchSteps is the number of steps of a regular expression that count as one
+// step.
 const matchSteps = 8
 
-// budget returns what matches at a place may take.
+// budget returns the limits for matches at a position.
 func (t *thread) budget(at pos) *value.Budget {
 	t.matchAt = at
 	if t.matching.Spend == nil {
@@ -114,7 +116,7 @@ func (t *thread) budget(at pos) *value.Budget {
 	return &t.matching
 }
 
-// testing counts the work of finding out whether a value is of a type.
+// testing counts the work of matching a value with a type.
 func (t *thread) testing(at pos, typ value.Type, v value.Value) error {
 	n := 0
 	switch v := v.(type) {
@@ -138,14 +140,15 @@ func (t *thread) testing(at pos, typ value.Type, v value.Value) error {
 	return nil
 }
 
-// Tests for types have no budget for regular expressions. So those among the
-// patterns of a type that may take long are tried before, with the budget, on
-// all strings that there are: who gets through that ends.
+// Matching with a type has no budget for regular expressions. Therefore the
+// patterns of a type that can take long are first tried with the budget, on all
+// strings of the value. If that succeeds, matching with the type ends in time,
+// too.
 
-// shortText is how many bytes a text has with which no pattern takes long.
+// shortText is a length in bytes. On shorter strings, no pattern takes long.
 const shortText = 16
 
-// maxPatterned is how many types it is remembered of which patterns they have.
+// maxPatterned is the number of types whose patterns are cached.
 const maxPatterned = 1000
 
 // patterns returns the patterns in a type.
@@ -205,7 +208,7 @@ func patternsOf(list []*value.Regexp, typ value.Type, seen map[value.Type]bool) 
 	return list
 }
 
-// tryAll looks for matches of slow patterns in all strings of a value.
+// tryAll matches slow patterns with all strings of a value.
 func (t *thread) tryAll(at pos, list []*value.Regexp, v value.Value) error {
 	switch v := v.(type) {
 	case value.String:
@@ -246,8 +249,8 @@ func (t *thread) tryAll(at pos, list []*value.Regexp, v value.Value) error {
 	return nil
 }
 
-// reach returns how many of the values in a collection a type has something to
-// say about, at most.
+// reach returns the largest number of values in a collection that a type has to
+// check.
 func reach(typ value.Type, v value.Value) int {
 	inner := []value.Type(nil)
 	switch t := typ.(type) {
@@ -276,7 +279,7 @@ func reach(typ value.Type, v value.Value) int {
 	}
 	_, nodes := value.Measure(v)
 	if nodes > value.MaxNodes {
-		return 1 // nothing looks at it
+		return 1 // it is not checked
 	}
 	if inner == nil {
 		return nodes

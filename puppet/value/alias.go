@@ -2,25 +2,25 @@ package value
 
 import "fmt"
 
-// An AliasType is a type that has a name of its own.
+// An AliasType is a type alias: a name for another type.
 type AliasType struct {
 	name      string
 	resolved  Type
 	recursive bool // reaches itself
-	builtin   bool // not told what it stands for when it is printed
+	builtin   bool // printed by its name only
 }
 
-// NewAlias returns an alias that is yet to be resolved. A type may be made with
-// it already, so that aliases can be recursive.
+// NewAlias returns an alias that is not resolved yet. A type can already be
+// made with it, so that aliases can be recursive.
 func NewAlias(name string) *AliasType { return &AliasType{name: name} }
 
-// Resolved returns what the alias stands for, or nil.
+// Resolved returns the type that the alias stands for, or nil.
 func (a *AliasType) Resolved() Type { return a.resolved }
 
-// Resolve says what the alias stands for; it is to be called once, before the
-// alias is shared by goroutines. Aliases that refer to each other are shared
-// after the last of them is resolved. An error is a [*TypeError]: the alias
-// stands for nothing but itself.
+// Resolve sets the type that the alias stands for. It must be called once,
+// before goroutines share the alias. Aliases that refer to each other must all
+// be resolved before they are shared. If the alias stands for nothing but
+// itself, Resolve returns a [*TypeError].
 func (a *AliasType) Resolve(t Type) error {
 	if a.resolved != nil {
 		return &TypeError{Kind: "resolved", Msg: fmt.Sprintf("the type alias %s is resolved already", a.name), Arg: -1}
@@ -49,7 +49,8 @@ func (a *AliasType) Resolve(t Type) error {
 	return nil
 }
 
-// dropUnreal leaves out of a variant what is nothing but aliases of it.
+// dropUnreal removes from a variant the types that are only aliases of the
+// variant.
 func (a *AliasType) dropUnreal(v *VariantType) {
 	kept := make([]Type, 0, len(v.Types))
 	for _, t := range v.Types {
@@ -64,8 +65,8 @@ func (a *AliasType) dropUnreal(v *VariantType) {
 	a.recursive = reaches(a, a)
 }
 
-// isReal reports whether there is a type in t that is no alias and no variant,
-// or may be: an alias in it is yet to be resolved.
+// isReal reports whether t contains a type that is not an alias or a variant,
+// or can contain one: an alias in it is not resolved yet.
 func isReal(t Type) bool {
 	real := false
 	walkTypes(t, func(t Type) bool {
@@ -81,7 +82,7 @@ func isReal(t Type) bool {
 	return real
 }
 
-// reaches reports whether the alias is in what t is made of.
+// reaches reports whether t contains the alias.
 func reaches(t, alias *AliasType) bool {
 	if t.resolved == nil {
 		return false
@@ -94,8 +95,8 @@ func reaches(t, alias *AliasType) bool {
 	return found
 }
 
-// walkTypes calls visit with t and all types it is made of, aliases and object
-// types once each, until visit returns false.
+// walkTypes calls visit with t and all types that t contains, until visit
+// returns false. It visits each alias and each object type once.
 func walkTypes(t Type, visit func(Type) bool) {
 	w := walker{visit: visit}
 	w.walk(t)
@@ -199,8 +200,8 @@ func selfParent(t Type) *ObjectType {
 	return nil
 }
 
-// resolveAlias returns what t stands for. An alias that is yet to be resolved
-// stands for itself.
+// resolveAlias returns the type that t stands for. An alias that is not
+// resolved yet stands for itself.
 func resolveAlias(t Type) Type {
 	for n := 0; n < maxParents; n++ {
 		a, ok := t.(*AliasType)
@@ -212,5 +213,6 @@ func resolveAlias(t Type) Type {
 	return t
 }
 
-// maxParents is how long a line of parents, or of aliases of aliases, may be.
+// maxParents is the largest length of a chain of parents or of aliases of
+// aliases.
 const maxParents = 1000

@@ -82,7 +82,7 @@ func TestAliasRecursion(t *testing.T) {
 			t.Errorf("%s =~ %s: %q", c.v, c.typ, told)
 		}
 	}
-	// Every pair ends, whatever the answer, and so does all else that walks.
+	// Each comparison, and each other function that walks the types, must end.
 	for _, a := range w.types {
 		for _, b := range w.types {
 			Assignable(a, b)
@@ -105,8 +105,8 @@ func TestAliasRecursion(t *testing.T) {
 	}
 }
 
-// TestAliasManyWays has an alias with many ways into the same values, which
-// must not all be taken.
+// TestAliasManyWays has an alias that leads to the same values in many ways.
+// The functions must not follow all of them.
 func TestAliasManyWays(t *testing.T) {
 	w := declare("A", "B")
 	if err := resolve(t, w, "A", "Variant[Array[A], Array[A, 1], Array[A, 1, 5], Tuple[A], Hash[String, A], Integer]"); err != nil {
@@ -130,8 +130,8 @@ func TestAliasManyWays(t *testing.T) {
 	}
 }
 
-// TestAliasesOfAliases looks at a value of many levels with a chain of aliases
-// that each have two ways into it.
+// TestAliasesOfAliases checks a value of many levels with a chain of aliases,
+// each of which leads to it in two ways.
 func TestAliasesOfAliases(t *testing.T) {
 	var last Type = NewIntegerType(0, 9)
 	for i := range 60 {

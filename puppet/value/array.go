@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// An Array is a list of values. It never changes.
+// An Array is a list of values. It is immutable.
 type Array struct {
 	elems []Value
 	shape
 }
 
-// emptyArray is what every empty array is, to save the allocation.
+// emptyArray is used for all empty arrays, to save the allocation.
 var emptyArray = &Array{shape: shape{1, 1}}
 
 // NewArray returns the array of elems and keeps the slice.
@@ -32,7 +32,7 @@ func (a *Array) Len() int { return len(a.elems) }
 // At returns element i, which must be in range.
 func (a *Array) At(i int) Value { return a.elems[i] }
 
-// Elems returns the elements, which are to be read only.
+// Elems returns the elements. The caller must not change the slice.
 func (a *Array) Elems() []Value { return a.elems }
 
 // Slice returns elements i to j, j not included, without copying them.
@@ -50,13 +50,13 @@ func (a *Array) All() iter.Seq2[int, Value] {
 }
 
 // Flatten returns the values with arrays replaced by their elements, at any
-// depth. It is the list itself if there are no arrays in it.
+// depth. If list contains no arrays, Flatten returns list itself.
 func Flatten(list []Value) []Value {
 	if !slices.ContainsFunc(list, isArray) {
 		return list
 	}
 	var flat []Value
-	rest := [][]Value{list} // of the arrays around
+	rest := [][]Value{list} // of the outer arrays
 	for len(rest) > 0 {
 		last := len(rest) - 1
 		if len(rest[last]) == 0 {

@@ -6,23 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Assignable reports whether every value of from is one of to, which is what
-// from <= to says. Recursive aliases are no harm.
+// Assignable reports whether every value of the type from is also a value of
+// the type to. This is the operator from <= to. Recursive aliases are allowed.
 func Assignable(to, from Type) bool {
 	var q query
 	return q.assignable(to, from)
 }
 
-// A query answers one question about types. Of recursive aliases it remembers
-// what was asked: a question met again while it is being answered is answered
-// with yes (nothing has spoken against it so far), and a no is final.
+// A query answers one question about types. For recursive aliases it stores the
+// questions that were asked. If a question occurs again while it is being
+// answered, the answer is yes, because nothing contradicts it so far. The
+// answer no is final.
 //
-// Differs from Puppet: there the answer is yes as soon as both sides have come
-// back to an alias, whatever is left to ask, so that some types pass that have
-// values which do not.
+// Differs from Puppet: Puppet answers yes as soon as both sides have returned
+// to an alias, even if other parts are not compared yet. Therefore some types
+// are assignable in Puppet although they have values that do not fit.
 type query struct {
 	asked map[question]bool
-	order []question // asked and not refused, oldest first
+	order []question // questions with no negative answer, oldest first
 	inits *initChain
 }
 
@@ -30,7 +31,8 @@ type question struct {
 	to, from Type
 }
 
-// begin notes that a question is asked. known: the answer is there already.
+// begin registers a question. If known is set, the question has an answer
+// already.
 func (q *query) begin(to, from Type) (answer, known bool) {
 	at := question{to, from}
 	if answer, known = q.asked[at]; known {
@@ -44,8 +46,8 @@ func (q *query) begin(to, from Type) (answer, known bool) {
 	return false, false
 }
 
-// end notes the answer. With a no, all that was taken to be true since the
-// question was asked has to be asked again.
+// end sets the answer. If the answer is no, all answers since the question was
+// asked are discarded, because they can depend on it.
 func (q *query) end(mark int, answer bool) bool {
 	if !answer {
 		for _, at := range q.order[mark+1:] {
@@ -57,8 +59,8 @@ func (q *query) end(mark int, answer bool) bool {
 	return answer
 }
 
-// assignable takes from apart, where what it is made of has to be assignable,
-// and leaves the rest to accepts.
+// assignable splits from into its parts, all of which must be assignable. It
+// leaves the other cases to accepts.
 func (q *query) assignable(to, from Type) bool {
 	switch t := to.(type) {
 	case AnyType, UnitType:
@@ -74,7 +76,7 @@ func (q *query) assignable(to, from Type) bool {
 		}
 	}
 	if !isRecursive(from) && (!isRecursive(to) || to.(*AliasType).builtin) {
-		return q.open(to, from) // Data and RichData end where from does
+		return q.open(to, from) // Data and RichData are only as deep as from
 	}
 	answer, known := q.begin(to, from)
 	if known {
@@ -120,7 +122,7 @@ func (q *query) all(to Type, types []Type) bool {
 	return true
 }
 
-// accepts decides for a from that is no alias and no sum of types.
+// accepts decides for a from that is not an alias and not a union of types.
 func (q *query) accepts(to, from Type) bool {
 	switch t := to.(type) {
 	case *AliasType:
@@ -317,7 +319,8 @@ func (t *URIType) covers(f *URIType) bool {
 	return true
 }
 
-// paramCovers reports whether a parameter of a type is within one of another.
+// paramCovers reports whether a parameter of a type is within the parameter of
+// another type.
 func paramCovers(want, have Value) bool {
 	if matches(have, want) {
 		return true
@@ -343,7 +346,7 @@ func (t *StringType) accepts(from Type) bool {
 			return t.Size.covers(anySize)
 		case t.Size != nil:
 			return t.Size.covers(lengths(f.Values))
-		case t.Literal: // which value it is does not count in Puppet either
+		case t.Literal: // as in Puppet, the value itself does not matter
 			return len(f.Values) == 1 && !f.IgnoreCase
 		}
 		return true
@@ -421,8 +424,8 @@ func (t *PatternType) accepts(from Type) bool {
 	return false
 }
 
-// holds reports whether a pattern matches s. A pattern that gives up on s does
-// not match it.
+// holds reports whether a pattern matches s. If the matching of a pattern
+// exceeds its limits, the pattern does not match.
 func (t *PatternType) holds(s string) bool {
 	for _, p := range t.Patterns {
 		if p.Pattern == nil {

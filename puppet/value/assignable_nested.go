@@ -7,7 +7,7 @@ func sizeOrAny(t *IntegerType) *IntegerType {
 	return t
 }
 
-// sizeOf returns how many elements a collection of type t has.
+// sizeOf returns the number of elements of a collection of type t.
 func sizeOf(t Type) (*IntegerType, bool) {
 	switch t := t.(type) {
 	case *CollectionType:
@@ -41,8 +41,8 @@ func (q *query) arrayAccepts(t *ArrayType, from Type) bool {
 func (q *query) hashAccepts(t *HashType, from Type) bool {
 	switch f := from.(type) {
 	case *HashType:
-		// Hash[K, V, default, 0], which holds {} only, keeps K and V, and is not
-		// taken for it.
+		// Hash[K, V, default, 0], which holds only {}, keeps K and V, and is
+		// not treated as an empty hash.
 		_, noKey := f.Key.(UnitType)
 		_, noElem := f.Elem.(UnitType)
 		if noKey && noElem && isEmptySize(f.Size) && (t.Size == nil || t.Size.Min == 0) {
@@ -63,7 +63,7 @@ func (q *query) hashAccepts(t *HashType, from Type) bool {
 	return false
 }
 
-// size returns how many elements arrays of type t have.
+// size returns the number of elements of arrays of type t.
 func (t *TupleType) size() *IntegerType {
 	switch {
 	case t.Size != nil:
@@ -189,8 +189,8 @@ func (q *query) iterableAccepts(t *IterableType, from Type) bool {
 	return elem != nil && q.assignable(t.Elem, elem)
 }
 
-// An aliasChain are the aliases on the way to where we are, to notice one that
-// stands for itself.
+// An aliasChain is the list of aliases that lead to the current type. It
+// detects an alias that stands for itself.
 type aliasChain struct {
 	alias *AliasType
 	up    *aliasChain
@@ -205,7 +205,7 @@ func (c *aliasChain) has(a *AliasType) bool {
 	return false
 }
 
-// iterable reports whether values of type t yield others.
+// iterable reports whether values of type t can be iterated.
 func iterable(t Type, seen *aliasChain) bool {
 	switch t := t.(type) {
 	case *IntegerType, *EnumType, *StringType, *CollectionType, *ArrayType, *HashType, *TupleType, *StructType, *IterableType, *IteratorType:
@@ -220,7 +220,8 @@ func iterable(t Type, seen *aliasChain) bool {
 	return false
 }
 
-// iterableElem returns the type of what values of type t yield, or nil.
+// iterableElem returns the type of the elements in an iteration over a value of
+// type t, or nil.
 func iterableElem(t Type, seen *aliasChain) Type {
 	switch t := t.(type) {
 	case *IntegerType:

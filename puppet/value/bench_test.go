@@ -13,7 +13,7 @@ func mustType(b testing.TB, src string) Type {
 	return t
 }
 
-// config is a value as modules have many of.
+// config returns a value that is typical for modules.
 func config(hosts int) *Hash {
 	list := make([]Value, hosts)
 	for i := range list {
@@ -59,7 +59,7 @@ func make100k() []Value {
 	return vs
 }
 
-// TestInstanceAllocs holds checks of types to what they may allocate: nothing.
+// TestInstanceAllocs checks that checks of types do not allocate.
 func TestInstanceAllocs(t *testing.T) {
 	for _, c := range []struct {
 		typ string

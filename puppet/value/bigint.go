@@ -5,14 +5,15 @@ import (
 	"math/big"
 )
 
-// A BigInt is an integer that does not fit in 64 bits. Only data has such
-// integers: programs can pass them on, compare them and print them. Operators
-// and conversions that calculate return errors.
+// A BigInt is an integer that does not fit in 64 bits. Only data contains such
+// integers. Programs can pass them on, compare them and print them. Arithmetic
+// operators and conversions return errors.
 type BigInt struct{ n *big.Int }
 
 func (*BigInt) value() {}
 
-// NewInteger returns n as an [Int] if n fits in 64 bits, else as a *[BigInt].
+// NewInteger returns n as an [Int] if n fits in 64 bits, otherwise as a
+// *[BigInt].
 func NewInteger(n *big.Int) Value {
 	if n.IsInt64() {
 		return Int(n.Int64())
@@ -41,7 +42,7 @@ func ClampInt(v Value) Int {
 	return 0
 }
 
-// typ returns the narrowest type that b is an instance of: the bounds of types
+// typ returns the narrowest type that b is an instance of. The bounds of types
 // have 64 bits.
 func (b *BigInt) typ() *IntegerType {
 	if b.n.Sign() < 0 {
@@ -70,5 +71,5 @@ func (b *BigInt) compare(x number) int {
 	case x.kind == 'f':
 		return new(big.Float).SetInt(b.n).Cmp(big.NewFloat(x.f))
 	}
-	return b.n.Sign() // of the others, all have fewer bits
+	return b.n.Sign() // all other numbers have fewer bits
 }

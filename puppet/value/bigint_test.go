@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// large is 10 to the power of 20, with a sign.
+// large returns 10 to the power of 20, with a sign.
 func large(sign int64) Value {
 	n := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
 	return NewInteger(n.Mul(n, big.NewInt(sign)))

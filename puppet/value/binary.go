@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Binary is bytes. It never changes.
+// A Binary is a sequence of bytes. It is immutable.
 type Binary struct {
 	b []byte
 }
@@ -15,7 +15,7 @@ func (*Binary) value() {}
 // NewBinary returns b and keeps the slice.
 func NewBinary(b []byte) *Binary { return &Binary{b} }
 
-// Bytes returns the bytes, which are to be read only.
+// Bytes returns the bytes. The caller must not change the slice.
 func (b *Binary) Bytes() []byte { return b.b }
 
 // base64 returns the bytes in base 64.
@@ -24,7 +24,7 @@ func (b *Binary) base64() string { return base64.StdEncoding.EncodeToString(b.b)
 // String returns the bytes in base 64.
 func (b *Binary) String() string { return b.base64() }
 
-// base64URL returns the bytes in the alphabet for addresses.
+// base64URL returns the bytes in the URL-safe alphabet of base 64.
 func (b *Binary) base64URL() string { return base64.URLEncoding.EncodeToString(b.b) }
 
 // base64Lines returns the bytes in base 64, in lines of 60 characters.
@@ -41,7 +41,8 @@ func (b *Binary) base64Lines() string {
 	return lines.String()
 }
 
-// parseBase64 returns the bytes that s encodes: no blanks, nothing missing.
+// parseBase64 returns the bytes that s encodes. It does not allow white space
+// or missing padding.
 func parseBase64(s string) (*Binary, error) {
 	if strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\r') >= 0 {
 		return nil, errBase64()
@@ -55,8 +56,8 @@ func parseBase64(s string) (*Binary, error) {
 
 func errBase64() error { return convErr(KindValue, "the text is not in base 64") }
 
-// parseBase64URL is parseBase64 for the alphabet of addresses; the = at the end
-// may be missing.
+// parseBase64URL is parseBase64 for the URL-safe alphabet. The padding can be
+// missing.
 func parseBase64URL(s string) (*Binary, error) {
 	if !strings.HasSuffix(s, "=") && len(s)%4 != 0 {
 		s += strings.Repeat("=", 4-len(s)%4)
@@ -64,8 +65,8 @@ func parseBase64URL(s string) (*Binary, error) {
 	return parseBase64(strings.NewReplacer("-", "+", "_", "/").Replace(s))
 }
 
-// parseBase64Loose passes over what is not of the alphabet, and ends at = in the
-// second half of a group or where the text does.
+// parseBase64Loose ignores characters outside of the alphabet. It ends at a =
+// in the second half of a group or at the end of s.
 func parseBase64Loose(s string) *Binary {
 	var out []byte
 	var group [4]byte

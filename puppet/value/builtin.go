@@ -2,9 +2,9 @@ package value
 
 import "strings"
 
-// Builtin returns the type of a name, which may be written in any case:
-// "Integer", "scalardata". Types of resources (File), which depend on what is
-// there, are not among them.
+// Builtin returns the type with a name, such as "Integer" or "scalardata". The
+// case of the name does not matter. Resource types such as File are not
+// included, because they depend on the modules.
 func Builtin(name string) (Type, bool) {
 	if t := builtin(name); t != nil {
 		return t, true
@@ -13,7 +13,7 @@ func Builtin(name string) (Type, bool) {
 	return t, t != nil
 }
 
-// builtin looks the name up as it is: lower case, or as it is usually written.
+// builtin looks up the name in lower case or in its usual case.
 func builtin(name string) Type {
 	switch name {
 	case "Any", "any":
@@ -108,7 +108,7 @@ func builtinNested(name string) Type {
 	return builtinAlias(name)
 }
 
-// builtinAlias looks up what is not a kind of its own.
+// builtinAlias looks up the aliases.
 func builtinAlias(name string) Type {
 	switch name {
 	case "Data", "data":
@@ -129,7 +129,7 @@ func builtinAlias(name string) Type {
 	return nil
 }
 
-// The aliases that the language has.
+// The aliases of the language.
 var (
 	dataType        = newData()
 	richDataKeyType = builtinAliasOf("RichDataKey", NewVariantType(anyString, NumericType{}))

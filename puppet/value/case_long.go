@@ -1,13 +1,13 @@
 package value
 
-// A longCase is a character whose capital is several characters: alone, and at the
-// beginning of a word.
+// A longCase is a character whose upper case has several characters: as upper
+// case, and at the beginning of a word.
 type longCase struct {
 	r            rune
 	upper, title string
 }
 
-// longCases are sorted.
+// longCases is sorted.
 var longCases = [...]longCase{
 	{0x00df, "SS", "Ss"},
 	{0x0149, "\u02bcN", "\u02bcN"},

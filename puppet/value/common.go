@@ -2,9 +2,9 @@ package value
 
 import "slices"
 
-// common returns a type that accepts what a and b accept: the wider of them, or
-// one made of both, or what both are a kind of: Numeric, ScalarData, Scalar,
-// Data, RichData, Any. Undef does not count.
+// common returns a type that accepts the values of a and b. This is the wider
+// of both, or a type made of both, or a type that includes both: Numeric,
+// ScalarData, Scalar, Data, RichData, Any. Undef is ignored.
 func common(a, b Type) Type {
 	for _, nothing := range []Type{UndefType{}, UnitType{}} {
 		if a == nothing {
@@ -39,7 +39,7 @@ func common(a, b Type) Type {
 	return AnyType{}
 }
 
-// commonKind returns the common type of two of one kind, or nil.
+// commonKind returns the common type of two types of the same kind, or nil.
 func commonKind(a, b Type) Type {
 	switch a := a.(type) {
 	case *ArrayType:
@@ -120,8 +120,8 @@ func commonString(a *StringType, b Type) Type {
 	return nil
 }
 
-// Generalize returns t without sizes, bounds and values: Array[Integer] for
-// Array[Integer[1, 2], 2, 2].
+// Generalize returns t without sizes, bounds and values. For example, it
+// returns Array[Integer] for Array[Integer[1, 2], 2, 2].
 func Generalize(t Type) Type {
 	switch t := t.(type) {
 	case *IntegerType:

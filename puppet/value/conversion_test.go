@@ -20,7 +20,7 @@ type conversionCase struct {
 	Error  bool
 }
 
-// readGzip returns the text of a compressed file.
+// readGzip returns the content of a compressed file.
 func readGzip(t *testing.T, name string) []byte {
 	t.Helper()
 	f, err := os.Open(name)
@@ -39,7 +39,7 @@ func readGzip(t *testing.T, name string) []byte {
 	return b
 }
 
-// run does what the case says.
+// run runs the case.
 func (c *conversionCase) run(args []Value) (Value, error) {
 	kind, _, _ := strings.Cut(c.Case, "\t")
 	if kind == "text" {
@@ -59,8 +59,8 @@ func (c *conversionCase) run(args []Value) (Value, error) {
 	return New(t, args)
 }
 
-// TestConversions compares conversions and interpolations with what
-// the original was seen to do.
+// TestConversions compares conversions and interpolations with recorded results
+// of Puppet.
 func TestConversions(t *testing.T) {
 	for line := range bytes.Lines(readGzip(t, "testdata/conversions.jsonl.gz")) {
 		var c conversionCase
@@ -107,8 +107,8 @@ func show(v Value) string {
 	return Inspect(v)
 }
 
-// TestFormatPaths checks that the short ways through [Format] lead to where the
-// long one does.
+// TestFormatPaths checks that the fast paths of [Format] have the same result
+// as the general path.
 func TestFormatPaths(t *testing.T) {
 	n := 0
 	for line := range bytes.Lines(readGzip(t, "testdata/conversions.jsonl.gz")) {

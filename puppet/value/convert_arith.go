@@ -2,8 +2,8 @@ package value
 
 import "math/big"
 
-// SubInt is a - b. The error is a *[ConversionError] of [KindRange]: the result
-// does not fit 64 bits.
+// SubInt returns a - b. If the result does not fit in 64 bits, the error is a
+// *[ConversionError] of [KindRange].
 func SubInt(a, b Int) (Int, error) {
 	d := a - b
 	if (a >= 0) != (b >= 0) && (d >= 0) != (a >= 0) {

@@ -5,21 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// A Kind says what sort of error a [ConversionError] is.
+// A Kind is the kind of a [ConversionError].
 type Kind uint8
 
 const (
-	// KindArguments: number or types of the arguments fit none of the ways to make such a value.
+	// KindArguments: the number or types of the arguments do not fit the type.
 	KindArguments Kind = iota
 	// KindValue: the value cannot be converted.
 	KindValue
-	// KindFormat: the format is not one, or not one for such a value.
+	// KindFormat: the format is invalid, or invalid for such a value.
 	KindFormat
-	// KindMismatch: the value was made but is not of the type.
+	// KindMismatch: the value was made but is not an instance of the type.
 	KindMismatch
-	// KindUnsupported: no values of the type can be made.
+	// KindUnsupported: values of the type cannot be made.
 	KindUnsupported
-	// KindRange: the result is a number or time too large to be one.
+	// KindRange: the result is a number or a time that is out of range.
 	KindRange
 	// KindLimit: the result, or the work for it, would be too large.
 	KindLimit
@@ -32,7 +32,7 @@ func (k Kind) String() string {
 	return [...]string{"arguments", "value", "format", "mismatch", "unsupported", "range", "limit", "infinite"}[k]
 }
 
-// A ConversionError tells why a value could not be made, formatted or encoded.
+// A ConversionError is the error of making, formatting or encoding a value.
 type ConversionError struct {
 	Kind Kind
 	Msg  string
@@ -45,7 +45,7 @@ func convErr(k Kind, format string, args ...any) *ConversionError {
 	return &ConversionError{k, fmt.Sprintf(format, args...)}
 }
 
-// clip shortens a text of the user's for a message.
+// clip shortens a string of the user for a message.
 func clip(s string) string {
 	const most = 80
 	if len(s) <= most {
@@ -58,8 +58,7 @@ func clip(s string) string {
 	return s[:n] + "…"
 }
 
-// checkSize returns an error for values that are beyond [MaxDepth] or
-// [MaxNodes].
+// checkSize returns an error for values that exceed [MaxDepth] or [MaxNodes].
 func checkSize(v Value) error {
 	switch depth, nodes := Measure(v); {
 	case depth > MaxDepth:
@@ -70,7 +69,7 @@ func checkSize(v Value) error {
 	return nil
 }
 
-// article names the kind of a value: "an Integer".
+// article describes the kind of a value, such as "an Integer".
 func article(v Value) string {
 	name := valueKind(v)
 	switch name[0] {

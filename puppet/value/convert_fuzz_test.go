@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// fuzzValues are values of all sorts to be formatted.
+// fuzzValues are values of all kinds for formatting.
 func fuzzValues() []Value {
 	return []Value{
 		Undef{}, Default{}, Bool(true), Int(-255), Float(2.675), String("a\\é'$\n"), NewArray(Int(1), NewArray(String("x")), NewHash(Entry{Int(1), Undef{}})),
@@ -135,7 +135,7 @@ func FuzzRich(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Some types lose their parameter on the way, but only once.
+		// Some types lose their parameter, but only once.
 		back, err := UnmarshalRich(out)
 		if err != nil {
 			t.Fatalf("%s: %v", out, err)
@@ -155,7 +155,7 @@ func FuzzURI(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Without a host a path of two slashes looks like one.
+		// Without a host, a path with two leading slashes looks like a host.
 		if back, err := ParseURI(u.String()); err == nil && u.hasHost && back.String() != u.String() {
 			t.Errorf("%q prints as %q, and that as %q", s, u, back)
 		}

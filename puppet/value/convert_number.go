@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// floatString returns a number as the language prints it in a text: 1.5, 1.0,
-// 1.0e+15, 1.0e-05, NaN, Infinity.
+// floatString returns a number as the language prints it: 1.5, 1.0, 1.0e+15,
+// 1.0e-05, NaN, Infinity.
 func floatString(x float64) string { return string(appendFloat(nil, x)) }
 
 func appendFloat(b []byte, x float64) []byte {
@@ -39,12 +39,12 @@ func appendFloat(b []byte, x float64) []byte {
 	return b
 }
 
-// maxDigits bounds texts that are to be numbers.
+// maxDigits is the largest length of a string that is parsed as a number.
 const maxDigits = 10000
 
-// parseInteger reads a whole number as Ruby's Integer does: with a sign, with
-// 0x, 0b, 0o, 0d or 0 before it, with single _ between digits, blanks around.
-// Base 0 lets the prefix decide.
+// parseInteger parses an integer as Ruby's Integer does: with a sign, with a
+// prefix 0x, 0b, 0o, 0d or 0, with single _ between digits, and with white
+// space around it. If base is 0, the prefix determines the base.
 func parseInteger(s string, base int) (*big.Int, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	if len(s) > maxDigits {
@@ -106,7 +106,7 @@ func digitValue(c byte) int {
 	return 99
 }
 
-// parseFloat reads a number as Ruby's Float does.
+// parseFloat parses a number as Ruby's Float does.
 func parseFloat(s string) (float64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	t := strings.TrimLeft(s, "+-")
@@ -146,14 +146,15 @@ func parseFloat(s string) (float64, bool) {
 	return x, true
 }
 
-// isHex reports whether digits begin with 0x and have one more.
+// isHex reports whether s begins with 0x and a hexadecimal digit.
 func isHex(s string) bool {
 	return len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' && digitValue(s[2]) < 16
 }
 
-// ParseNumber reads a number as the language coerces strings: decimal, octal
-// with a leading 0, hexadecimal with 0x, or with a fraction or an exponent; a
-// sign and blanks may go before. ok is false if s is none, or is too large.
+// ParseNumber parses a number as the language coerces strings: decimal, octal
+// with a leading 0, hexadecimal with 0x, or with a fraction or an exponent. A
+// sign and blanks can precede it. If s is not a number or is too large, ok is
+// false.
 func ParseNumber(s string) (v Value, ok bool) {
 	s = strings.TrimPrefix(s, "::")
 	s = strings.Trim(s, " \t")
@@ -197,9 +198,9 @@ func ParseNumber(s string) (v Value, ok bool) {
 	return Float(x), true
 }
 
-// scanFraction checks that s is a fraction, an exponent, or both; zero is true
-// if it is zeros raised to some power, which the language takes for no number
-// when zero stands before.
+// scanFraction checks that s is a fraction, an exponent, or both. zero is true
+// if it is zeros with an exponent. The language does not accept such a number
+// if its integer part is zero, too.
 func scanFraction(s string) (zero, ok bool) {
 	i := 0
 	zero = true
@@ -223,8 +224,8 @@ func scanFraction(s string) (zero, ok bool) {
 	return zero, n > i && n == len(s)
 }
 
-// toInt is n as a value. Differs from Puppet: a conversion to a whole number
-// beyond 64 bits is an error.
+// toInt returns n as a value. Differs from Puppet: a conversion to an integer
+// that does not fit in 64 bits is an error.
 func toInt(n *big.Int) (Int, error) {
 	if !n.IsInt64() {
 		return 0, convErr(KindRange, "%s does not fit a whole number of 64 bits", clip(n.String()))

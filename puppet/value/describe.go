@@ -1,10 +1,11 @@
 package value
 
-// maxDescribed is how many values may be in what is described by all of them.
+// maxDescribed is the largest number of values in a value whose description
+// uses all of them.
 const maxDescribed = 100_000
 
-// DescribeValue names what a value is, for messages: "Array[Integer]". Of what is
-// very large it tells the kind only.
+// DescribeValue describes the type of a value for messages, such as
+// "Array[Integer]". For a very large value it returns only the kind.
 func DescribeValue(v Value) string {
 	if shapeOf(v).nodes > maxDescribed {
 		return valueKind(v)

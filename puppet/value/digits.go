@@ -11,7 +11,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// isSpace reports what \s matches.
+// isSpace reports whether \s matches c.
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 func boolInt(b bool) int {
@@ -21,7 +21,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// digitsAt returns where the digits that begin at i end.
+// digitsAt returns the end of the digits that begin at i.
 func digitsAt(s string, i int) int {
 	for i < len(s) && isDigit(s[i]) {
 		i++
@@ -29,7 +29,7 @@ func digitsAt(s string, i int) int {
 	return i
 }
 
-// atoi is the number that few digits are; more than nine count as many.
+// atoi converts digits to a number. It uses only the first nine digits.
 func atoi(digits string) int {
 	n := 0
 	for i := range min(len(digits), 9) {

@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// Equal is the operator ==: strings are compared without regard to the case of
-// ASCII letters, numbers by what they are worth, arrays and hashes by what is in
-// them.
+// Equal implements the operator ==. It compares strings without regard to the
+// case of ASCII letters, numbers by value, and arrays and hashes by content.
 func Equal(a, b Value) bool {
 	switch a := a.(type) {
 	case String:
@@ -44,8 +43,8 @@ func equalArrays(a, b *Array) bool {
 	return true
 }
 
-// equalHashes compares values by key. A key that is missing is like one with
-// undef, as long as there are as many of them.
+// equalHashes compares the values of all keys. A missing key is equal to a key
+// with the value undef if both hashes have the same number of keys.
 func equalHashes(a, b *Hash) bool {
 	if len(a.entries) != len(b.entries) || a.tooBig() {
 		return false
@@ -62,9 +61,9 @@ func equalHashes(a, b *Hash) bool {
 	return true
 }
 
-// equalNumbers compares what is a number or can be compared with one. A span of
-// time is not a moment. A whole number is equal to a time of as many whole
-// seconds, as in the original, whose < looks at the rest, too.
+// equalNumbers compares numbers, Timespans and Timestamps. A Timespan is not
+// equal to a Timestamp. An integer is equal to a time with the same number of
+// whole seconds. This is as in Puppet, whose < also compares the fraction.
 func equalNumbers(a, b Value) bool {
 	if n, ok := b.(Int); ok {
 		a, b = n, a
@@ -89,7 +88,7 @@ func equalNumbers(a, b Value) bool {
 	return okA && okB && x.compare(y) == 0
 }
 
-// wholeSeconds is how many seconds a time has, rounded down.
+// wholeSeconds returns the seconds of a time, rounded down.
 func wholeSeconds(v Value) (n int64, timed bool) {
 	switch v := v.(type) {
 	case Timespan:
@@ -100,8 +99,8 @@ func wholeSeconds(v Value) (n int64, timed bool) {
 	return 0, false
 }
 
-// Same reports whether a and b are the same key of a hash: of one kind and
-// alike to the letter, so that 1 and 1.0 differ.
+// Same reports whether a and b are the same key of a hash. They must have the
+// same kind and be exactly equal, so that 1 and 1.0 differ.
 //
 // Differs from Puppet: there a Timespan or a Timestamp is the same key only if
 // it is the same object.
@@ -202,11 +201,11 @@ func sameHashes(a, b *Hash) bool {
 
 func sameRange(a, b *SemVerRange) bool { return a.Equal(b) }
 
-// uriParts are the components of an address.
+// uriParts are the components of a URI.
 var uriParts = [...]string{"scheme", "userinfo", "host", "port", "path", "query", "fragment", "opaque"}
 
-// sameURI compares addresses by component; fold: the case of scheme and host
-// does not count.
+// sameURI compares URIs by component. If fold is set, the case of scheme and
+// host does not matter.
 func sameURI(a, b *URI, fold bool) bool {
 	for _, name := range uriParts {
 		x, y := a.Part(name), b.Part(name)
@@ -221,9 +220,9 @@ func sameURI(a, b *URI, fold bool) bool {
 	return true
 }
 
-// Compare returns how a and b are ordered: -1, 0 or 1. Numbers, spans and
-// moments of time, strings without regard to case, and versions have an order.
-// An error says that these two have none.
+// Compare returns the order of a and b: -1, 0 or 1. Numbers, Timespans and
+// Timestamps, strings (without regard to case), and versions have an order. If
+// a and b have no order, Compare returns an error.
 func Compare(a, b Value) (int, error) {
 	switch x := a.(type) {
 	case String:
@@ -265,7 +264,7 @@ func notComparable(a, b Value) error {
 	return fmt.Errorf("%s and %s have no order", kindName(a), kindName(b))
 }
 
-// kindName returns what a value is, for messages.
+// kindName returns the kind of v for messages.
 func kindName(v Value) string {
 	if t, ok := v.(Type); ok {
 		return "Type[" + t.Name() + "]"
@@ -273,13 +272,13 @@ func kindName(v Value) string {
 	return Infer(v).Name()
 }
 
-// A number is an integer, or a rational of nanoseconds, or a float.
+// A number is an integer, a rational number of nanoseconds, or a float.
 type number struct {
 	kind uint8 // 'i', 'b', 'f' or 't'
-	i    int64 // whole; of 't': seconds
-	nsec int64 // of 't', 0 to 999999999
+	i    int64 // the integer; for 't', the seconds
+	nsec int64 // for 't': 0 to 999999999
 	f    float64
-	big  *BigInt // of 'b'
+	big  *BigInt // for 'b'
 }
 
 func numberOf(v Value) (number, bool) {
@@ -324,7 +323,8 @@ func (a number) compare(b number) int {
 	return cmp.Compare(a.nsec, b.nsec)
 }
 
-// compareFloats orders floats; NaN is after all and differs from itself.
+// compareFloats orders floats. NaN is greater than all others and is not equal
+// to itself.
 func compareFloats(a, b float64) int {
 	switch {
 	case a < b:
@@ -337,7 +337,7 @@ func compareFloats(a, b float64) int {
 	return 0
 }
 
-// compareFloat compares a, which is not a float, with f without rounding.
+// compareFloat compares a, which is not a float, with f, without rounding.
 func (a number) compareFloat(f float64) int {
 	if math.IsNaN(f) || f >= 1<<63 {
 		return -1
@@ -358,7 +358,7 @@ func (a number) compareFloat(f float64) int {
 	return 0
 }
 
-// foldCompare orders strings with ASCII letters taken as lower case.
+// foldCompare compares strings, with ASCII letters as lower case.
 func foldCompare(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {

@@ -115,7 +115,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestEqualSeconds: a whole number is a time of as many whole seconds.
+// TestEqualSeconds checks that an integer is equal to a time with the same
+// number of whole seconds.
 func TestEqualSeconds(t *testing.T) {
 	span, moment := Timespan(-1_500_000_000), NewTimestamp(time.Unix(1, 500_000_000))
 	for _, c := range []struct {

@@ -2,10 +2,10 @@ package value
 
 import "slices"
 
-// sameType reports whether types are the same to the letter.
+// sameType reports whether two types are exactly equal.
 func sameType(a, b Type) bool { return typeEquality{}.equal(a, b) }
 
-// sameTypeOrNil is sameType for types that may be missing.
+// sameTypeOrNil is sameType for types that can be nil.
 func sameTypeOrNil(a, b Type) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -13,10 +13,11 @@ func sameTypeOrNil(a, b Type) bool {
 	return sameType(a, b)
 }
 
-// typeEquality compares types. Loose: the order of what a Variant or a Pattern
-// lists does not count, as for the operator ==; otherwise it does, as for keys
-// of a hash. Aliases and object types with names are equal if their names are,
-// so that recursive ones have an end.
+// typeEquality compares types. If loose is set, the order of the types in a
+// Variant or of the patterns in a Pattern does not matter, as for the operator
+// ==. Otherwise it does, as for keys of a hash. Aliases and object types with
+// names are equal if their names are equal, so that the comparison of recursive
+// types ends.
 type typeEquality struct {
 	loose bool
 }
@@ -84,8 +85,7 @@ func (q typeEquality) equal(a, b Type) bool {
 	return q.nested(a, b)
 }
 
-// nested is equal for types made of types, and those that have no more than a
-// name.
+// nested is equal for types made of types, and for types that have only a name.
 func (q typeEquality) nested(a, b Type) bool {
 	switch a := a.(type) {
 	case *CollectionType:
@@ -139,7 +139,7 @@ func (q typeEquality) nested(a, b Type) bool {
 	return a == b // types without parameters
 }
 
-// inner compares parts that may be missing.
+// inner compares parts that can be nil.
 func (q typeEquality) inner(a, b Type) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

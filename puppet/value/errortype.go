@@ -2,11 +2,11 @@ package value
 
 import "sync/atomic"
 
-// languageTypes are the object types that the language has.
+// languageTypes are the object types of the language.
 type languageTypes struct{ error, deferred *ObjectType }
 
-// languageCache holds them from their first use on. It is no sync.OnceValue,
-// because what makes them can ask for them.
+// languageCache holds the types after their first use. It is not a
+// sync.OnceValue, because the code that makes the types can use them.
 var languageCache atomic.Pointer[languageTypes]
 
 func ofLanguage() *languageTypes {
@@ -16,10 +16,10 @@ func ofLanguage() *languageTypes {
 	return languageCache.Load()
 }
 
-// ErrorType returns Error: what an error is as a value.
+// ErrorType returns the type Error, which is the type of error values.
 func ErrorType() *ObjectType { return ofLanguage().error }
 
-// DeferredType returns Deferred: a call that is made later.
+// DeferredType returns the type Deferred, which is a call that is made later.
 func DeferredType() *ObjectType { return ofLanguage().deferred }
 
 func hashOf(pairs ...any) *Hash {
@@ -30,7 +30,7 @@ func hashOf(pairs ...any) *Hash {
 	return b.Build()
 }
 
-// mustObject is for the descriptions of this file, which are right.
+// mustObject makes the types of this file, whose definitions are valid.
 func mustObject(name string, init *Hash) *ObjectType {
 	t, err := newObjectType(name, init)
 	if err != nil {

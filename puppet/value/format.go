@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds the texts that formats make.
+// maxText is the largest size of a formatted text.
 const maxText = 64 << 20
 
 func errTooLong() error {
 	return convErr(KindLimit, "the text would be longer than %d MiB", maxText>>20)
 }
 
-// Format returns v as a text, which is what String.new(v, formats) does.
-// Formats is Default for the usual form; a String as "%08x" for v itself; or a
-// Hash of types to formats, where the format of an array or a hash may be
-// another hash with the keys format, separator, separator2 and string_formats,
-// the last of them the formats of what is in it. The error is a
-// *[ConversionError].
+// Format returns v as a string, as String.new(v, formats) does. formats can be
+// Default for the default format, or a String such as "%08x" for v itself, or a
+// Hash of types to formats. In the Hash, the format of an array or a hash can
+// be another hash with the keys format, separator, separator2 and
+// string_formats. string_formats are the formats of the elements. The error is
+// a *[ConversionError].
 func Format(v Value, formats Value) (String, error) {
 	if err := checkSize(v); err != nil {
 		return "", err
@@ -46,8 +46,8 @@ func Format(v Value, formats Value) (String, error) {
 	return String(b), err
 }
 
-// isSimple reports whether a format for v itself is the one that is taken: of
-// all types that v is of, its own comes first.
+// isSimple reports whether a format for v itself is used because no other type
+// of v precedes its own.
 func isSimple(v Value) bool {
 	switch v := v.(type) {
 	case Float:
@@ -58,7 +58,7 @@ func isSimple(v Value) bool {
 	return true
 }
 
-// userFormats is the map of what the user gave, or nil.
+// userFormats returns the formats of the caller as a formatMap, or nil.
 func userFormats(v, formats Value) (formatMap, error) {
 	switch f := formats.(type) {
 	case String:
@@ -82,8 +82,8 @@ func userFormats(v, formats Value) (formatMap, error) {
 	return nil, convErr(KindArguments, "formats are a string, or a hash of types to formats, not %s", article(formats))
 }
 
-// formatsOfHash reads a map of types to formats. Those of what is inside
-// arrays and hashes are strings only.
+// formatsOfHash reads a hash of types to formats. If inside is set, the formats
+// are for elements of arrays and hashes, and must be strings.
 func formatsOfHash(h *Hash, inside bool) (formatMap, error) {
 	m := make(formatMap, 0, h.Len())
 	for k, v := range h.All() {
@@ -112,7 +112,7 @@ func formatsOfHash(h *Hash, inside bool) (formatMap, error) {
 	return m, nil
 }
 
-// formatOfContainer reads the format of arrays or hashes.
+// formatOfContainer reads the format of an array or a hash.
 func formatOfContainer(h *Hash) (*formatSpec, error) {
 	var spec *formatSpec
 	if f, ok := h.GetString("format"); ok {
@@ -158,7 +158,8 @@ func formatOfContainer(h *Hash) (*formatSpec, error) {
 	return spec, nil
 }
 
-// An indentation is how deep a value stands in those that have lines.
+// An indentation is the depth of a value in arrays and hashes that are written
+// on several lines.
 type indentation struct {
 	level         int
 	first, active bool
@@ -174,13 +175,13 @@ func (n indentation) deeper(on bool) indentation {
 
 func (n indentation) breaks() bool { return n.active && n.level > 0 && !n.first }
 
-// A converter writes values by formats; budget is what is left of the length
-// that a text may have.
+// A converter writes values with formats. budget is the number of bytes that
+// can still be written.
 type converter struct {
 	budget int
 }
 
-// spend counts a text.
+// spend subtracts a text from the budget.
 func (c *converter) spend(b []byte, err error) ([]byte, error) {
 	if c.budget -= len(b); err == nil && c.budget < 0 {
 		err = errTooLong()
@@ -192,7 +193,7 @@ func badVerb(f *formatSpec, what, verbs string) error {
 	return convErr(KindFormat, "the format %%%c is not for %s, which has %s", f.verb, what, "%"+strings.Join(strings.Split(verbs, ""), " %"))
 }
 
-// convert writes v by the formats.
+// convert writes v with the formats.
 func (c *converter) convert(v Value, m formatMap, n indentation) ([]byte, error) {
 	switch v := v.(type) {
 	case *Array:
@@ -210,7 +211,7 @@ func (c *converter) convert(v Value, m formatMap, n indentation) ([]byte, error)
 	return c.spend(f.scalar(v, n))
 }
 
-// scalar writes what is no array and no hash.
+// scalar writes a value that is not an array or a hash.
 func (f *formatSpec) scalar(v Value, n indentation) ([]byte, error) {
 	switch v := v.(type) {
 	case String:
@@ -243,13 +244,13 @@ func (f *formatSpec) scalar(v Value, n indentation) ([]byte, error) {
 	return f.kernel(f.orig, v)
 }
 
-// kernel formats one value as Ruby does.
+// kernel formats one value as Ruby's sprintf does.
 func (f *formatSpec) kernel(format string, v Value) ([]byte, error) {
 	p := printer{args: []Value{v}}
 	return p.print(nil, format)
 }
 
-// text pads and cuts a text.
+// text pads and truncates a string.
 func (f *formatSpec) text(s string) ([]byte, error) {
 	g := printFlags{minus: f.left, hasWidth: f.width >= 0, width: f.width, hasPrec: f.prec >= 0, prec: f.prec}
 	return g.text(nil, s), nil
@@ -298,7 +299,7 @@ func (f *formatSpec) str(s string) ([]byte, error) {
 	return f.kernel(strings.ReplaceAll(f.orig, string(rune(f.verb)), "s"), String(changed))
 }
 
-// int writes an integer v, which is n.
+// int writes an integer v. n is its value.
 func (f *formatSpec) int(v Value, n *big.Int) ([]byte, error) {
 	switch f.verb {
 	case 'd', 'x', 'X', 'o', 'b', 'B', 'p':
@@ -311,7 +312,7 @@ func (f *formatSpec) int(v Value, n *big.Int) ([]byte, error) {
 		return f.kernel(f.orig, Float(x))
 	case 'c':
 		s, err := character(n)
-		if f.prec == 0 && n.Sign() >= 0 && n.Cmp(big.NewInt(math.MaxInt32)) <= 0 { // nothing is left of it; Ruby makes characters of 31 bits
+		if f.prec == 0 && n.Sign() >= 0 && n.Cmp(big.NewInt(math.MaxInt32)) <= 0 { // the result is empty; Ruby makes characters of 31 bits
 			s, err = "", nil
 		}
 		if err != nil {
@@ -403,7 +404,7 @@ func (f *formatSpec) binary(v *Binary) ([]byte, error) {
 	switch f.verb {
 	case 's':
 		if !f.alt && !utf8.Valid(v.Bytes()) {
-			return nil, convErr(KindValue, "the bytes are no text in UTF-8")
+			return nil, convErr(KindValue, "the bytes are not valid UTF-8")
 		}
 		s = string(v.Bytes())
 	case 'p':

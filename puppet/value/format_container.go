@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// isContainer reports whether the formats of what v stands in hold for v too.
+// isContainer reports whether v uses the formats of the container that holds
+// it.
 func isContainer(v Value) bool {
 	switch v.(type) {
 	case *Array, *Hash, *Object:
@@ -14,7 +15,7 @@ func isContainer(v Value) bool {
 	return false
 }
 
-// hasLines reports whether v may begin a line of its own.
+// hasLines reports whether v can begin on a new line.
 func hasLines(v Value) bool {
 	switch v.(type) {
 	case *Array, *Hash:
@@ -23,7 +24,7 @@ func hasLines(v Value) bool {
 	return false
 }
 
-// inside is the formats of what is in a container.
+// inside returns the formats of the elements of a container.
 func (f *formatSpec) inside() formatMap {
 	if f.inner != nil {
 		return f.inner
@@ -31,7 +32,7 @@ func (f *formatSpec) inside() formatMap {
 	return formatMap{{AnyType{}, programFormat()}}
 }
 
-// delimiters are what the container is written between.
+// delimiters returns the delimiters of the container.
 func (f *formatSpec) delimiters(left, right string) (string, string) {
 	switch f.delim {
 	case '[':
@@ -116,7 +117,7 @@ func (c *converter) array(a *Array, m formatMap, n indentation) ([]byte, error) 
 	return append(b, right...), nil
 }
 
-// trimRight cuts blanks off the end.
+// trimRight removes trailing blanks.
 func trimRight(b []byte) []byte {
 	n := len(b)
 	for n > 0 && (isSpace(b[n-1]) || b[n-1] == 0) {
@@ -125,7 +126,8 @@ func trimRight(b []byte) []byte {
 	return b[:n]
 }
 
-// widest is the length of the longest run of elements without arrays and hashes.
+// widest returns the length of the longest run of elements that are not arrays
+// or hashes.
 func widest(elems []Value, texts [][]byte) int {
 	most, run := 0, 0
 	for i, e := range elems {
@@ -203,7 +205,7 @@ func (c *converter) hash(h *Hash, m formatMap, n indentation) ([]byte, error) {
 	return append(b, right...), nil
 }
 
-// pairsOf is a hash as an array of its entries.
+// pairsOf returns a hash as an array of its entries.
 func pairsOf(h *Hash) *Array {
 	pairs := make([]Value, h.Len())
 	for i := range pairs {

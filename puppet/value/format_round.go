@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// The original rounds a number to a few digits in floating point first, and
-// where that leaves it within an error of the middle between two results, takes
-// the even one. So 2.675 with two digits is 2.68, though the number is a little
-// less. What follows does the same, for results have to be the same; where the
-// number is not that near to the middle, strconv rounds it.
+// Ruby first rounds a number to a few digits in floating point. If the result
+// is so near to the middle between two numbers that it can be wrong, Ruby uses
+// the even number. So 2.675 with two digits is 2.68, although the number is
+// slightly less than the middle. The following functions do the same, because
+// the results must be the same. If the number is not near to the middle,
+// strconv rounds it.
 
-// maxQuick is the number of digits up to which rounding goes that way.
+// maxQuick is the largest number of digits for which this rounding is used.
 const maxQuick = 14
 
-// appendFixed appends x, which is not negative, with prec digits behind the
+// appendFixed appends x, which is not negative, with prec digits after the
 // point.
 func appendFixed(b []byte, x float64, prec int) []byte {
 	if digits, k, ok := quickTie(x, func(k int) int { return prec + k + 1 }); ok {
@@ -50,9 +51,9 @@ func appendExponent(b []byte, x float64, prec int) []byte {
 	return strconv.AppendFloat(b, x, 'e', prec, 64)
 }
 
-// quickTie returns the digits of x and the power of ten of the first, if it is
-// near the middle between two numbers of so many digits as count says for that
-// power.
+// quickTie returns the digits of x and the power of ten of the first digit, if
+// x is near the middle between two numbers with count(k) digits, where k is
+// that power.
 func quickTie(x float64, count func(k int) int) (digits string, k int, ok bool) {
 	if x == 0 {
 		return "", 0, false
@@ -96,8 +97,8 @@ func quickTie(x float64, count func(k int) int) (digits string, k int, ok bool) 
 	return "1" + string(b), k + 1, true
 }
 
-// zerosStay reports whether %g keeps zeros at the end: the original forgets to
-// cut them off a number that is above the middle but rounded down.
+// zerosStay reports whether %g keeps trailing zeros. Ruby does not remove them
+// from a number that is above the middle but is rounded down.
 func zerosStay(x float64, prec int) bool {
 	digits, k, ok := quickTie(x, func(int) int { return prec })
 	if !ok || len(digits) > prec || digits[prec-1] != '0' {
@@ -119,8 +120,8 @@ func exponentOf(k int) string {
 	return "e+" + s
 }
 
-// scale returns x divided by the power k of ten in as many steps as the original
-// takes, and how many of them add an error, and two.
+// scale returns x divided by the power k of ten, in as many steps as Ruby uses.
+// errors is the number of these steps that add an error, plus two.
 func scale(x float64, k int) (d, errors float64) {
 	errors = 2
 	power := func(j int) float64 {

@@ -9,19 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxWidth bounds widths and precisions in formats.
+// maxWidth is the largest width and precision in a format.
 const maxWidth = 1 << 20
 
 // Sprintf formats args as Ruby's sprintf does: %d, %-8s, %08.3f, %#x, %2$s,
-// %<name>d, %{name}, %*d. For names, the only argument is a hash. Fits is as of
-// [RubyText]; other errors are a *[ConversionError].
+// %<name>d, %{name}, %*d. For names, the only argument is a hash. fits is as
+// for [RubyText]. Other errors are a *[ConversionError].
 func Sprintf(format string, args []Value, fits func(bytes int) error) (string, error) {
 	p := printer{args: args, fits: fits}
 	b, err := p.print(nil, format)
 	return string(b), err
 }
 
-// printFlags stand between a % and its letter.
+// printFlags are the flags, the width and the precision of a directive.
 type printFlags struct {
 	space, alt, plus, minus, zero bool
 	hasWidth, hasPrec             bool
@@ -30,7 +30,7 @@ type printFlags struct {
 
 func (f *printFlags) any() bool { return *f != printFlags{} }
 
-// A printer writes formats and keeps count of the arguments.
+// A printer writes formats and counts the arguments.
 type printer struct {
 	args       []Value
 	next       int
@@ -71,19 +71,19 @@ func (p *printer) print(b []byte, format string) ([]byte, error) {
 	return b, nil
 }
 
-// A directiveScanner reads one directive of a format.
+// A directiveScanner parses one directive of a format.
 type directiveScanner struct {
 	p      *printer
 	format string
 	at     int
 	flags  printFlags
 	verb   byte
-	arg    Value // nil: not said which
+	arg    Value // nil: the next argument
 }
 
 func (d *directiveScanner) bad(msg string) error { return badFormat(msg, d.format) }
 
-// scan reads flags, width, precision, names and the letter.
+// scan parses flags, width, precision, names and the verb.
 func (d *directiveScanner) scan() error {
 	for d.at < len(d.format) {
 		c := d.format[d.at]
@@ -226,7 +226,7 @@ func (d *directiveScanner) precision() error {
 	return err
 }
 
-// name reads <name> or {name}; whole is true if that ends the directive.
+// name parses <name> or {name}. If the name ends the directive, whole is true.
 func (d *directiveScanner) name(open byte) (whole bool, err error) {
 	closing := byte('>')
 	if open == '{' {
@@ -290,12 +290,12 @@ func (p *printer) byName(name, format string) (Value, error) {
 	p.named = true
 	v, ok := h.GetString(name)
 	if !ok {
-		return nil, convErr(KindArguments, "the format %q asks for %q, which the hash has not", clip(format), clip(name))
+		return nil, convErr(KindArguments, "the format %q needs %q, which the hash does not have", clip(format), clip(name))
 	}
 	return v, nil
 }
 
-// write appends what the directive stands for.
+// write appends the formatted directive.
 func (d *directiveScanner) write(b []byte) ([]byte, error) {
 	f := &d.flags
 	if d.verb == '%' {
@@ -345,7 +345,7 @@ func (d *directiveScanner) write(b []byte) ([]byte, error) {
 	return f.integer(b, d.verb, n), nil
 }
 
-// text appends s, cut to the precision and padded to the width.
+// text appends s, truncated to the precision and padded to the width.
 func (f *printFlags) text(b []byte, s string) []byte {
 	if f.hasPrec {
 		n := 0
@@ -371,8 +371,8 @@ func (f *printFlags) text(b []byte, s string) []byte {
 	return b
 }
 
-// integer appends n in a base. Negative numbers without a sign asked for are
-// written in two's complement, which goes on to the left: ..f01.
+// integer appends n in a base. Without a flag for the sign, negative numbers
+// are written in two's complement, which continues to the left: ..f01.
 func (f *printFlags) integer(b []byte, verb byte, n *big.Int) []byte {
 	base, fill, prefix := 10, byte('0'), ""
 	switch verb {
@@ -464,7 +464,7 @@ func (f *printFlags) integer(b []byte, verb byte, n *big.Int) []byte {
 }
 
 // complement returns the digits of a negative number in two's complement, with
-// one digit of the endless run before them.
+// one digit of the infinite run before them.
 func complement(n *big.Int, base int, fill byte) string {
 	perDigit := bits.Len(uint(base - 1))
 	count := (n.BitLen() + perDigit) / perDigit
@@ -475,7 +475,8 @@ func complement(n *big.Int, base int, fill byte) string {
 	return string(rune(fill)) + digits
 }
 
-// wholeFloat appends a whole number as %f, without rounding it to a float.
+// wholeFloat appends an integer in the format %f, without converting it to a
+// float.
 func (f *printFlags) wholeFloat(b []byte, n int64) []byte {
 	prec := 6
 	if f.hasPrec {
@@ -514,7 +515,7 @@ func (f *printFlags) signed(b []byte, negative bool, prefix string, digits []byt
 	return b
 }
 
-// float appends x by one of the letters a, e, f and g.
+// float appends x with one of the verbs a, e, f and g.
 func (f *printFlags) float(b []byte, verb byte, x float64) []byte {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		g := *f
@@ -558,7 +559,7 @@ func (f *printFlags) float(b []byte, verb byte, x float64) []byte {
 	return f.signed(b, negative, prefix, d)
 }
 
-// point puts a point before the exponent if the alternative form asks for one.
+// point inserts a point before the exponent if the alternative form is set.
 func (f *printFlags) point(d []byte, exponent byte) []byte {
 	s := string(d)
 	if !f.alt || strings.IndexByte(s, '.') >= 0 {
@@ -568,7 +569,8 @@ func (f *printFlags) point(d []byte, exponent byte) []byte {
 	return []byte(s[:i] + "." + s[i:])
 }
 
-// shortExponent takes the leading zero off the exponent of a hexadecimal float.
+// shortExponent removes the leading zeros from the exponent of a hexadecimal
+// float.
 func shortExponent(d []byte) []byte {
 	i := strings.IndexByte(string(d), 'p') + 2
 	for i < len(d)-1 && d[i] == '0' {
@@ -577,7 +579,7 @@ func shortExponent(d []byte) []byte {
 	return d
 }
 
-// general is %g: with an exponent if it is small or large.
+// general formats x with %g. Small and large numbers have an exponent.
 func (f *printFlags) general(x float64, prec int) []byte {
 	d := appendExponent(nil, x, prec-1)
 	s := string(d)
@@ -597,7 +599,7 @@ func (f *printFlags) general(x float64, prec int) []byte {
 	return []byte(mantissa + tail)
 }
 
-// toInteger is the whole number that %d makes of v.
+// toInteger returns the integer that %d formats for v.
 func toInteger(v Value) (*big.Int, error) {
 	switch v := v.(type) {
 	case Int:
@@ -607,14 +609,14 @@ func toInteger(v Value) (*big.Int, error) {
 	case Float:
 		x := float64(v)
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, convErr(KindValue, "%s is no whole number", floatString(x))
+			return nil, convErr(KindValue, "%s is not a whole number", floatString(x))
 		}
 		n, _ := big.NewFloat(x).Int(nil)
 		return n, nil
 	case String:
 		n, ok := parseInteger(string(v), 0)
 		if !ok {
-			return nil, convErr(KindValue, "the string %q is no whole number", clip(string(v)))
+			return nil, convErr(KindValue, "the string %q is not a whole number", clip(string(v)))
 		}
 		return n, nil
 	case Timespan:
@@ -625,7 +627,7 @@ func toInteger(v Value) (*big.Int, error) {
 	return nil, convErr(KindValue, "%s cannot be a whole number", article(v))
 }
 
-// floorSeconds are the whole seconds of nanoseconds.
+// floorSeconds converts nanoseconds to seconds, rounded down.
 func floorSeconds(ns int64) *big.Int {
 	s := ns / nsPerSec
 	if ns%nsPerSec < 0 {
@@ -634,7 +636,7 @@ func floorSeconds(ns int64) *big.Int {
 	return big.NewInt(s)
 }
 
-// toFloat is the number that %f makes of v.
+// toFloat returns the number that %f formats for v.
 func toFloat(v Value) (float64, error) {
 	switch v := v.(type) {
 	case Int:
@@ -647,7 +649,7 @@ func toFloat(v Value) (float64, error) {
 	case String:
 		x, ok := parseFloat(string(v))
 		if !ok {
-			return 0, convErr(KindValue, "the string %q is no number", clip(string(v)))
+			return 0, convErr(KindValue, "the string %q is not a number", clip(string(v)))
 		}
 		return x, nil
 	case Timespan:
@@ -658,7 +660,7 @@ func toFloat(v Value) (float64, error) {
 	return 0, convErr(KindValue, "%s cannot be a number", article(v))
 }
 
-// toCharacter is the character that %c makes of v.
+// toCharacter returns the character that %c formats for v.
 func toCharacter(v Value) (string, error) {
 	if s, ok := v.(String); ok {
 		if utf8.RuneCountInString(string(s)) != 1 {
@@ -673,7 +675,7 @@ func toCharacter(v Value) (string, error) {
 	return character(n)
 }
 
-// character is the character of a code point.
+// character returns the character of a code point.
 func character(n *big.Int) (string, error) {
 	if !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune || !utf8.ValidRune(rune(n.Int64())) {
 		return "", convErr(KindValue, "there is no character %s", clip(n.String()))

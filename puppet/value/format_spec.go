@@ -2,19 +2,19 @@ package value
 
 import "strings"
 
-// A formatSpec is a format such as %-8.3f, and of arrays and hashes what goes
-// with it.
+// A formatSpec is a format such as %-8.3f. The format of an array or a hash has
+// more parts.
 type formatSpec struct {
 	orig             string
 	verb             byte
 	alt, left, space bool
 	delim            byte // [ { ( < | or 0
-	width, prec      int  // -1: not given
+	width, prec      int  // -1: not set
 	sep, sep2        *string
-	inner            formatMap // nil: the usual
+	inner            formatMap // nil: the default
 }
 
-// A formatMap has formats for types. The first that fits is taken.
+// A formatMap has formats for types. The first one that fits is used.
 type formatMap []formatEntry
 
 type formatEntry struct {
@@ -22,7 +22,8 @@ type formatEntry struct {
 	f *formatSpec
 }
 
-// find returns the format for v: the first whose type accepts the type of v.
+// find returns the format for v: the first one whose type accepts the type of
+// v.
 func (m formatMap) find(v Value) *formatSpec {
 	t := formatType(v)
 	for _, e := range m {
@@ -33,8 +34,8 @@ func (m formatMap) find(v Value) *formatSpec {
 	return plainFormat('s')
 }
 
-// formatType is the type by which a format is found, or nil where it makes no
-// difference whether the value itself is asked for.
+// formatType returns the type that selects a format. It returns nil if the
+// value itself selects the same format.
 func formatType(v Value) Type {
 	switch v := v.(type) {
 	case Float:
@@ -52,7 +53,7 @@ func formatType(v Value) Type {
 func acceptsFormat(t, of Type) bool {
 	switch of.(type) {
 	case *FloatType:
-		// What is not a number is in no range, not even in one without bounds.
+		// NaN is not in any range, also not in a range without bounds.
 		switch t.(type) {
 		case *FloatType, NumericType:
 			return false
@@ -67,7 +68,7 @@ func plainFormat(verb byte) *formatSpec {
 
 func programFormat() *formatSpec { return plainFormat('p') }
 
-// usualFormats are the formats of values when none are given.
+// usualFormats returns the default formats.
 func usualFormats() formatMap {
 	comma, arrow := ", ", " => "
 	inner := formatMap{{AnyType{}, programFormat()}}
@@ -85,7 +86,7 @@ func usualFormats() formatMap {
 	}
 }
 
-// parseFormat reads a format. A line of it must be one.
+// parseFormat parses a format. One line of s must be a format.
 func parseFormat(s string) (*formatSpec, error) {
 	for at := 0; ; {
 		if f, ok, err := parseFormatLine(s, at); ok || err != nil {
@@ -100,7 +101,7 @@ func parseFormat(s string) (*formatSpec, error) {
 	return nil, convErr(KindFormat, "%q is not a format, such as %%8.3f or %%-10s", clip(s))
 }
 
-// parseFormatLine reads the format that begins at a byte of s.
+// parseFormatLine parses the format that begins at byte at of s.
 func parseFormatLine(s string, at int) (f *formatSpec, ok bool, err error) {
 	if at >= len(s) || s[at] != '%' {
 		return nil, false, nil
@@ -134,7 +135,8 @@ func parseFormatLine(s string, at int) (f *formatSpec, ok bool, err error) {
 	return f, true, f.setFlags(flags)
 }
 
-// widthOf is the number that digits are, or one too large.
+// widthOf converts digits to a number. If the number is too large, it returns
+// maxWidth + 1.
 func widthOf(digits string) int {
 	digits = strings.TrimLeft(digits, "0")
 	if len(digits) > 9 {
@@ -166,7 +168,7 @@ func (f *formatSpec) setFlags(flags string) error {
 	return nil
 }
 
-// merge returns f with what it leaves open taken from lower.
+// merge returns f with missing parts from lower.
 func (f *formatSpec) merge(lower *formatSpec) *formatSpec {
 	if lower == nil {
 		return f
@@ -182,8 +184,8 @@ func (f *formatSpec) merge(lower *formatSpec) *formatSpec {
 	return &m
 }
 
-// mergeFormats joins formats: those of higher win, and where it has one for a
-// wider type, those of lower are left out.
+// mergeFormats merges formats. The formats of higher override those of lower.
+// If higher has a format for a wider type, the format of lower is dropped.
 func mergeFormats(lower, higher formatMap) formatMap {
 	if lower == nil || higher == nil {
 		if higher == nil {
@@ -212,7 +214,7 @@ next:
 	return merged
 }
 
-// covered reports whether m has a wider type than t.
+// covered reports whether m has a format for a type that is wider than t.
 func covered(t Type, m formatMap) bool {
 	for _, e := range m {
 		if Assignable(e.t, t) && !Same(e.t, t) {
@@ -222,9 +224,9 @@ func covered(t Type, m formatMap) bool {
 	return false
 }
 
-// sortFormats puts narrow types before wide ones. The order of types that have
-// nothing in common is not transitive, so the way of sorting is part of the
-// result: halves are sorted and merged.
+// sortFormats sorts narrow types before wide types. The order of unrelated
+// types is not transitive, so the algorithm affects the result: a merge sort of
+// two halves.
 func sortFormats(m, scratch formatMap) {
 	if len(m) < 2 {
 		return

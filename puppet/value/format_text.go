@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns v as an interpolation "${v}" does. The error is a
-// *[ConversionError] of [KindLimit]: the text is longer than 64 MiB.
+// Text returns v as an interpolation "${v}" does. If the text is longer than 64
+// MiB, the error is a *[ConversionError] of [KindLimit].
 func Text(v Value) (string, error) {
 	switch v := v.(type) {
 	case String:
@@ -19,30 +19,32 @@ func Text(v Value) (string, error) {
 	return TextWithin(v, nil)
 }
 
-// TextWithin is [Text], for which fits is asked as it grows: its error ends it.
+// TextWithin is [Text], but calls fits with the size as the text grows. An
+// error of fits ends it.
 func TextWithin(v Value, fits func(bytes int) error) (string, error) {
 	w := textWriter{fits: fits}
 	w.interpolate(v)
 	return w.text()
 }
 
-// ToString returns v as an interpolation "${v}" does, cut off where [Text] has
-// an error.
+// ToString returns v as an interpolation "${v}" does. If [Text] returns an
+// error, the text is truncated.
 func ToString(v Value) string {
 	s, _ := Text(v)
 	return s
 }
 
-// Inspect returns v as %p formats it: strings in quotes, so that most values
-// read as they are written in the language. Texts longer than 64 MiB are cut.
+// Inspect returns v as %p formats it. Strings are in quotes, so that most
+// values have the syntax of the language. Texts longer than 64 MiB are
+// truncated.
 func Inspect(v Value) string {
 	w := textWriter{}
 	w.program(v)
 	return string(w.b)
 }
 
-// InspectShort is [Inspect] for messages: after that many bytes, or a few less,
-// the text ends with "…".
+// InspectShort is [Inspect] for messages. A text that is longer than most bytes
+// is truncated and ends with "…".
 func InspectShort(v Value, most int) string {
 	w := textWriter{fits: func(bytes int) error {
 		if bytes > most {
@@ -61,14 +63,14 @@ func InspectShort(v Value, most int) string {
 	return string(w.b[:n]) + "…"
 }
 
-// A textWriter writes values in the default forms.
+// A textWriter writes values in the default format.
 type textWriter struct {
 	b    []byte
 	err  error
 	fits func(bytes int) error // nil: up to maxText
 }
 
-// full reports whether no more is to be written.
+// full reports whether writing must end.
 func (w *textWriter) full(v Value) bool {
 	if w.err == nil {
 		w.err = fitting(w.fits, len(w.b))
@@ -79,8 +81,8 @@ func (w *textWriter) full(v Value) bool {
 	return w.err != nil
 }
 
-// fitting returns an error for a text that is too long; nil for fits is the
-// limit of all texts.
+// fitting returns an error for a text that is too long. If fits is nil, the
+// limit is maxText.
 func fitting(fits func(bytes int) error, bytes int) error {
 	switch {
 	case bytes > maxText:
@@ -91,7 +93,7 @@ func fitting(fits func(bytes int) error, bytes int) error {
 	return nil
 }
 
-// interpolate writes v as "${v}".
+// interpolate writes v as "${v}" does.
 func (w *textWriter) interpolate(v Value) {
 	if w.full(v) {
 		return
@@ -125,7 +127,7 @@ func (w *textWriter) interpolate(v Value) {
 	}
 }
 
-// plain writes what is no array and no hash, without quotes.
+// plain writes a value that is not an array or a hash, without quotes.
 func (w *textWriter) plain(v Value) {
 	switch v := v.(type) {
 	case String:
@@ -182,7 +184,7 @@ func (w *textWriter) plain(v Value) {
 	}
 }
 
-// data writes what an object is as data: a text as it is, and else JSON.
+// data writes the data of an object: a string as it is, other data as JSON.
 func (w *textWriter) data(v Value) {
 	if _, is := v.(String); is {
 		w.plain(v)
@@ -257,7 +259,7 @@ func (w *textWriter) program(v Value) {
 	case *Sensitive:
 		w.b = append(w.b, "#<"+Redacted+">"...)
 	case Timespan:
-		// Differs from Puppet, which prints an address in memory here.
+		// Differs from Puppet, which prints a memory address here.
 		w.b = append(w.b, "Timespan("...)
 		w.b = appendQuoted(w.b, v.String())
 		w.b = append(w.b, ')')
@@ -270,8 +272,8 @@ func (w *textWriter) program(v Value) {
 	}
 }
 
-// usual writes v as [Format] does without formats: strings as they are, but in
-// quotes within arrays and hashes.
+// usual writes v as [Format] does without formats. Strings have quotes only
+// within arrays and hashes.
 func (w *textWriter) usual(v Value) {
 	switch v := v.(type) {
 	case *Array, *Hash, *Iterator:
@@ -288,8 +290,8 @@ func (w *textWriter) usual(v Value) {
 	}
 }
 
-// quoteString returns s as it is written in the language: in single quotes if
-// it can be, else in double quotes.
+// quoteString returns s in the syntax of the language, in single quotes if
+// possible, otherwise in double quotes.
 func quoteString(s string) string { return string(appendQuoted(nil, s)) }
 
 func appendQuoted(b []byte, s string) []byte {
@@ -302,8 +304,9 @@ func appendQuoted(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '\\':
-			// A backslash stays as it is, with what follows. At the end that is
-			// no text of the language, but it is what the original writes.
+			// As in Puppet, a backslash and the following character are
+			// unchanged. At the end of the string, the result is not valid
+			// syntax.
 			b = append(b, c)
 			if i++; i < len(s) {
 				b = append(b, s[i])
@@ -365,9 +368,9 @@ func appendRegexp(b []byte, src string) []byte {
 
 const hexUpper = "0123456789ABCDEF"
 
-// A literalWriter writes values as they stand within the text of an object:
-// Error({'msg' => 'x'}). indent is -1, or the depth of lines when each entry has
-// its own.
+// A literalWriter writes values inside of the text of an object, such as
+// Error({'msg' => 'x'}). indent is -1, or the depth of indentation if each
+// entry has its own line.
 type literalWriter struct {
 	w      *textWriter
 	indent int
@@ -459,7 +462,7 @@ func (l *literalWriter) hash(h *Hash) {
 	l.w.b = append(l.w.b, '}')
 }
 
-// short reports whether an array fits one line.
+// short reports whether an array fits on one line.
 func (l *literalWriter) short(a *Array) bool {
 	sum := 0
 	for _, e := range a.All() {
@@ -487,7 +490,7 @@ func (l *literalWriter) short(a *Array) bool {
 	return a.Len() == 0 || 100-l.indent*2 > sum
 }
 
-// rubyString is v as Ruby's to_s, which sprintf and %s use.
+// rubyString returns v as Ruby's to_s, which sprintf and %s use.
 func rubyString(v Value, fits func(bytes int) error) (string, error) {
 	switch v := v.(type) {
 	case String:
@@ -502,14 +505,14 @@ func rubyString(v Value, fits func(bytes int) error) (string, error) {
 	return w.text()
 }
 
-// rubyInspect is v as Ruby's inspect; bytes says that strings are bytes.
+// rubyInspect returns v as Ruby's inspect. If bytes is set, strings are bytes.
 func rubyInspect(v Value, bytes bool, fits func(bytes int) error) (string, error) {
 	w := textWriter{fits: fits}
 	w.ruby(v, bytes)
 	return w.text()
 }
 
-// text returns what was written.
+// text returns the written text.
 func (w *textWriter) text() (string, error) {
 	if w.err == nil {
 		w.err = fitting(w.fits, len(w.b))
@@ -599,10 +602,10 @@ func appendCodePoint(b []byte, r rune) []byte {
 	return append(b, hex...)
 }
 
-// rubyPrintable reports whether Ruby prints a character as it is.
+// Onigmo treats it as graphic
 func rubyPrintable(r rune) bool {
 	switch {
-	case r == 0x85: // which Onigmo takes for graphic
+	case r == 0x85: // Onigmo treats it as graphic
 		return true
 	case r < 0x20 || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029:
 		return false
@@ -612,15 +615,15 @@ func rubyPrintable(r rune) bool {
 	return unicode.In(r, unicode.Zs, unicode.Cf, unicode.Co)
 }
 
-// Upcase returns s in capitals: of characters that have no single capital all of
-// them, as in "STRASSE".
+// Upcase returns s in upper case. A character whose upper case has several
+// characters becomes all of them, as in "STRASSE".
 func Upcase(s string) string {
 	return mapLong(s, strings.ToUpper, func(c *longCase) string { return c.upper })
 }
 
-// Downcase returns s in small letters.
+// Downcase returns s in lower case.
 func Downcase(s string) string {
-	// The one small letter that is two characters.
+	// The only character whose lower case has two characters.
 	before, after, found := strings.Cut(s, "İ")
 	if !found {
 		return strings.ToLower(s)
@@ -628,7 +631,8 @@ func Downcase(s string) string {
 	return strings.ToLower(before) + "i̇" + Downcase(after)
 }
 
-// Capitalize returns s with a capital first letter and all others small.
+// Capitalize returns s with the first letter in upper case and all others in
+// lower case.
 func Capitalize(s string) string {
 	_, size := utf8.DecodeRuneInString(s)
 	first := mapLong(s[:size], func(s string) string { return strings.Map(unicode.ToTitle, s) },
@@ -636,7 +640,8 @@ func Capitalize(s string) string {
 	return first + Downcase(s[size:])
 }
 
-// mapLong maps s with all but those characters that become several.
+// mapLong maps s with all, except for the characters that become several
+// characters, which it maps with long.
 func mapLong(s string, all func(string) string, long func(*longCase) string) string {
 	ascii := true
 	for i := range len(s) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Hash maps keys to values and keeps the order in which keys came. It never
-// changes.
+// A Hash maps keys to values and keeps the order in which the keys were added.
+// It is immutable.
 type Hash struct {
 	entries []Entry
 	index   []uint32 // open addressing: entry number + 1, or 0; nil in small hashes
@@ -18,13 +18,13 @@ type Entry struct {
 	Key, Value Value
 }
 
-// indexFrom is the number of entries from which on an index pays.
+// indexFrom is the smallest number of entries for which an index is faster.
 const indexFrom = 9
 
 var emptyHash = &Hash{shape: shape{1, 1}}
 
-// NewHash returns the hash of entries. Of equal keys (see [Same]) the last
-// value wins, in the place of the first.
+// NewHash returns the hash of entries. If several keys are equal (see [Same]),
+// the last value is used, at the position of the first key.
 func NewHash(entries ...Entry) *Hash {
 	b := HashBuilder{entries: make([]Entry, 0, len(entries))}
 	for _, e := range entries {
@@ -106,7 +106,8 @@ func (h *Hash) Without(k Value) *Hash {
 	return b.Build()
 }
 
-// Merge returns the hash with all entries of o put into it.
+// Merge returns the hash with all entries of o added. Values of o replace those
+// of h.
 func (h *Hash) Merge(o *Hash) *Hash {
 	if len(o.entries) == 0 {
 		return h
@@ -121,7 +122,7 @@ func (h *Hash) Merge(o *Hash) *Hash {
 	return b.Build()
 }
 
-// builder returns a builder that begins with the hash's entries.
+// builder returns a builder that contains the entries of the hash.
 func (h *Hash) builder(more int) *HashBuilder {
 	b := &HashBuilder{entries: make([]Entry, len(h.entries), len(h.entries)+more)}
 	copy(b.entries, h.entries)
@@ -137,7 +138,7 @@ type HashBuilder struct {
 	index   []uint32
 }
 
-// Grow makes room for n more entries.
+// Grow allocates memory for n more entries.
 func (b *HashBuilder) Grow(n int) { b.entries = slices.Grow(b.entries, n) }
 
 // Len returns the number of entries so far.
@@ -183,7 +184,7 @@ func (b *HashBuilder) Build() *Hash {
 	return h
 }
 
-// makeIndex returns a new index of entries, half full at most.
+// makeIndex returns a new index of entries. At most half of its slots are used.
 func makeIndex(entries []Entry) []uint32 {
 	size := 32
 	for size < len(entries)*2 {
@@ -196,7 +197,7 @@ func makeIndex(entries []Entry) []uint32 {
 	return index
 }
 
-// slot returns the first free place of the index on the way of hash.
+// slot returns the first free slot of the index for hash.
 func slot(index []uint32, hash uint64) int {
 	mask := len(index) - 1
 	i := int(hash) & mask
@@ -206,7 +207,7 @@ func slot(index []uint32, hash uint64) int {
 	return i
 }
 
-// find returns the number of the entry with the key k, or -1.
+// find returns the index of the entry with the key k, or -1.
 func find(entries []Entry, index []uint32, k Value) int {
 	if s, ok := k.(String); ok {
 		return findString(entries, index, string(s))
@@ -228,7 +229,7 @@ func find(entries []Entry, index []uint32, k Value) int {
 	return -1
 }
 
-// findString is find for a string, without making it a value.
+// findString is find for a string that is not a Value.
 func findString(entries []Entry, index []uint32, k string) int {
 	if index == nil {
 		for i := range entries {

@@ -26,8 +26,8 @@ func TestHashKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestHashMany compares with a map, around the sizes where an index begins and
-// grows.
+// TestHashMany compares a Hash with a map, at the sizes where the index begins
+// and grows.
 func TestHashMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{indexFrom - 1, indexFrom, 24, 25, 1000} {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// seed differs from one process to the next, so that nobody can prepare keys
-// that all fall into one place.
+// seed is different in each process, so that an attacker cannot prepare keys
+// that all have the same hash.
 var (
 	seed     = maphash.MakeSeed()
 	seedBits = maphash.String(seed, "numbers")
@@ -15,7 +15,7 @@ var (
 // hashString returns the hash of a key that is a string.
 func hashString(s string) uint64 { return maphash.String(seed, s) }
 
-// hashKey returns the hash of a key: equal for what is [Same].
+// hashKey returns the hash of a key. Keys that are [Same] have the same hash.
 func hashKey(v Value) uint64 {
 	switch v := v.(type) {
 	case String:
@@ -93,7 +93,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>32
 }
 
-// hashType returns the hash of a type: equal for types that are [Same].
+// hashType returns the hash of a type. Types that are [Same] have the same
+// hash.
 func hashType(t Type) uint64 {
 	h := hashString(t.Name())
 	switch t := t.(type) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// nest returns n arrays in each other.
+// nest returns n nested arrays.
 func nest(n int) Value {
 	v := Value(Int(1))
 	for range n {
@@ -17,7 +17,7 @@ func nest(n int) Value {
 	return v
 }
 
-// double returns an array that holds 2^n times the same value.
+// double returns an array that contains the same value 2^n times.
 func double(n int) Value {
 	v := Value(String("aaaaaaaaaaaaaaaa"))
 	for range n {
@@ -26,8 +26,8 @@ func double(n int) Value {
 	return v
 }
 
-// TestHostile asks for more than there is room or time for.
-func TestHostile(t *testing.T) {
+// TestHostileValues has operations that exceed the limits of memory or time.
+func TestHostileValues(t *testing.T) {
 	long := strings.Repeat("1", 10<<20)
 	format := func(v Value, f string) error { _, err := Format(v, String(f)); return err }
 	try := func(typ Type, args ...Value) error { _, err := New(typ, args); return err }
@@ -106,8 +106,8 @@ func make100(n int) []Value {
 	return elems
 }
 
-// TestLong converts texts that are long but harmless.
-func TestLong(t *testing.T) {
+// TestLongTexts converts strings that are long but valid.
+func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("aé\\'\n", 2<<20)
 	for _, f := range []string{"%s", "%p", "%u", "%C", "%t", "%.3s", "%-20p"} {
 		if _, err := Format(String(long), String(f)); err != nil {
@@ -124,7 +124,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestRichOut checks what the original tells of values, and that it comes back.
+// TestRichOut compares rich data with that of Puppet, and decodes it again.
 func TestRichOut(t *testing.T) {
 	for _, in := range []string{
 		`[1.0e+16,-0.0,"a/b\u0001é",null,true,{"a":{"b":[]},"z":1,"c":2}]`,
@@ -159,7 +159,7 @@ func TestRichOut(t *testing.T) {
 	}
 }
 
-// TestRichReferences follows references into the data.
+// TestRichReferences follows references in the data.
 func TestRichReferences(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":[1,{"b c":2}],"r":{"__ptype":"LocalRef","__pvalue":"$['a'][1]['b c']"}}`:                    `{"a":[1,{"b c":2}],"r":2}`,
@@ -193,8 +193,7 @@ func TestRichReferences(t *testing.T) {
 	}
 }
 
-// TestWideTypes: a type that is twice its last one, forty times, is refused
-// when it is made.
+// TestWideTypes checks that making a type with 2^40 types is an error.
 func TestWideTypes(t *testing.T) {
 	tuple, _ := Builtin("tuple")
 	var typ Type = &IntegerType{}

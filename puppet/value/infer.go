@@ -2,10 +2,10 @@ package value
 
 import "strings"
 
-// Infer returns the type of v with what arrays and hashes hold as one type
-// each, as type(v, reduced) does: Integer[1, 1], Array[Integer[1, 2], 2, 2]. A
-// string has the type of that one string, which prints as String; of several
-// strings the common type is an Enum.
+// Infer returns the type of v, as type(v, reduced) does. The elements of an
+// array or a hash have one common type: Integer[1, 1], Array[Integer[1, 2], 2,
+// 2]. The type of a string accepts only this string and prints as String. The
+// common type of several strings is an Enum.
 func Infer(v Value) Type {
 	switch v := v.(type) {
 	case *Array:
@@ -63,7 +63,7 @@ func inferScalar(v Value) Type {
 	return AnyType{}
 }
 
-// uriParams returns the components of an address as a type lists them, or nil.
+// uriParams returns the components of a URI as its type lists them, or nil.
 func uriParams(u *URI) *Hash {
 	var b HashBuilder
 	scheme := ""
@@ -177,7 +177,7 @@ func detailHash(h *Hash) Type {
 	return newStructType(elements)
 }
 
-// detailHashTypes is for hashes whose keys are not all names.
+// detailHashTypes is for hashes with keys that are not names.
 func detailHashTypes(h *Hash) Type {
 	keys := make([]Type, len(h.entries))
 	elems := make([]Type, len(h.entries))

@@ -4,20 +4,22 @@ import (
 	"sync/atomic"
 )
 
-// What Init[T] accepts is what T.new accepts as its one argument, or, as an
-// array, as all of them: Init['Integer'] has 3, '0x10' and ['10', 8].
+// Init[T] accepts a value that T.new accepts as its only argument, or an array
+// that T.new accepts as all of its arguments. For example, Init['Integer']
+// accepts 3, '0x10' and ['10', 8].
 
-// initForms are the types of what an Init type accepts, found on first use: an
-// alias in the type may be unresolved before.
+// initForms are the types of the values that an Init type accepts. They are
+// determined on first use, because an alias in the type can be unresolved
+// before.
 type initForms struct {
-	single   []Type       // of a value that is the one argument
-	several  []*TupleType // of an array that is the arguments
-	optional bool         // one of several needs no more than one
+	single   []Type       // of a value that is the only argument
+	several  []*TupleType // of an array of all arguments
+	optional bool         // at least one of several requires at most one argument
 	none     bool         // there are no such values
 }
 
-// An initChain are the Init types whose forms are being found: an object type
-// can have itself among the types of its attributes.
+// An initChain is the list of Init types whose forms are being determined. An
+// object type can occur in the types of its own attributes.
 type initChain struct {
 	t  *InitType
 	up *initChain
@@ -36,8 +38,8 @@ func newInitType(t Type, args []Value) *InitType {
 	return &InitType{Type: t, Args: args, forms: new(atomic.Pointer[initForms]), nested: deeper(t)}
 }
 
-// find returns the forms of t, which is not Init alone. Two goroutines may both
-// find them; they find the same.
+// find returns the forms of t, which must have a type. Two goroutines can both
+// determine the forms; the results are the same.
 func (t *InitType) find() *initForms { return t.findWithin(nil) }
 
 func (t *InitType) findWithin(within *initChain) *initForms {
@@ -77,7 +79,8 @@ func (f *initForms) fill(t *InitType, within *initChain) {
 	}
 }
 
-// withArgs keeps the forms that take the arguments of the type behind another.
+// withArgs adds the forms that accept the arguments of the Init type after
+// another argument.
 func (f *initForms) withArgs(t *InitType, ways []*TupleType, within *initChain) {
 	types := make([]Type, len(t.Args)+1)
 	for i, v := range t.Args {
@@ -96,10 +99,11 @@ func (f *initForms) withArgs(t *InitType, ways []*TupleType, within *initChain) 
 	f.none = len(f.single) == 1
 }
 
-// Check returns an error when there is nothing that the type could be made of,
-// which is told when a value is matched with it.
+// Check returns an error if values of the type cannot be made. The evaluator
+// calls it when a value is matched with the type.
 //
-// Differs from Puppet: there it is told when it stands inside another type, too.
+// Differs from Puppet: Puppet also returns the error if the type is inside
+// another type.
 func (t *InitType) Check() error {
 	if t.Type == nil || !t.find().none {
 		return nil
@@ -107,7 +111,7 @@ func (t *InitType) Check() error {
 	return typeErrorf("unsupported", -1, "%s is a type that no value can be made of", TypeString(t))
 }
 
-// holds reports whether v is something that the type could be made of.
+// holds reports whether T.new accepts v.
 func (t *InitType) holds(v Value, seen trail) bool {
 	if t.Type == nil {
 		return instance(richDataType, v, trail{})
@@ -165,8 +169,8 @@ func (q *query) initAccepts(t *InitType, from Type) bool {
 	return false
 }
 
-// newForms returns the arguments that t.new takes, each way as a tuple; nil if
-// there is no t.new.
+// newForms returns the argument lists that t.new accepts, each as a tuple. If
+// t.new does not exist, it returns nil.
 func newForms(t Type) []*TupleType {
 	table := forms()
 	for range maxParents {
@@ -232,7 +236,8 @@ func formsOf(t Type, table *formTable) []*TupleType {
 	return nil
 }
 
-// forms returns the ways to make an object: of a hash, or of its attributes.
+// forms returns the argument lists that make an object: a hash, or the
+// attributes.
 func (t *ObjectType) forms() []*TupleType {
 	if !t.defined || t.isAny() {
 		return nil
@@ -244,14 +249,14 @@ func (t *ObjectType) forms() []*TupleType {
 	}
 }
 
-// formTable is what the types of the language are made of.
+// formTable holds the argument lists for the types of the language.
 type formTable struct {
 	unit, numeric, integer, float, boolean, string, regexp, array, hash, sensitive, typ []*TupleType
 	semver, semverRange, timespan, timestamp, binary, uri                               []*TupleType
 }
 
-// formCache holds the table from its first use on. It is no sync.OnceValue,
-// because what makes it can ask for it.
+// formCache holds the table after its first use. It is not a sync.OnceValue,
+// because the code that makes the table can use it.
 var formCache atomic.Pointer[formTable]
 
 func forms() *formTable {

@@ -2,31 +2,35 @@ package value
 
 import "unicode/utf8"
 
-// Instance reports whether v is of type t, which is what v =~ t says. It
-// allocates nothing for types without aliases, and little for others.
+// Instance reports whether v is an instance of type t. This is the operator v
+// =~ t. For types without aliases it does not allocate, for others only a
+// little.
 func Instance(t Type, v Value) bool { return instance(t, v, trail{}) }
 
-// A trail is what a search through aliases remembers.
+// A trail is the state of a search through aliases.
 type trail struct {
-	aliases *aliasChain // met since v was entered: one of them again leads nowhere
-	levels  int         // arrays and hashes entered by way of aliases
+	aliases *aliasChain // aliases since v was entered; if one occurs again, the search fails
+	levels  int         // arrays and hashes that were entered through aliases
 	known   map[alternative]bool
 }
 
-// An alternative is an alias and an array or a hash that may be one of it.
+// An alternative is an alias and an array or a hash that can be an instance of
+// it.
 type alternative struct {
 	alias *AliasType
 	v     Value
 }
 
-// rememberFrom is the number of levels from which on answers are kept, so that
-// an alias with several ways into the same value does not take them all.
+// rememberFrom is the number of levels from which answers are cached. Then the
+// search does not repeat itself if an alias leads to the same value in several
+// ways.
 const rememberFrom = 4
 
-// into returns the trail within the elements of the value.
+// into returns the trail for the elements of the value.
 func (s trail) into() trail { return trail{nil, s.levels, s.known} }
 
-// instance returns whether v is what the alias stands for.
+// instance reports whether v is an instance of the type that the alias stands
+// for.
 func (a *AliasType) instance(v Value, seen trail) bool {
 	if a.resolved == nil {
 		return false
@@ -57,7 +61,7 @@ func (a *AliasType) instance(v Value, seen trail) bool {
 	return answer
 }
 
-// instance is Instance with what was met on the way to t and v.
+// instance is Instance with the trail that leads to t and v.
 func instance(t Type, v Value, seen trail) bool {
 	switch t := t.(type) {
 	case AnyType, UnitType:
@@ -127,7 +131,7 @@ func instance(t Type, v Value, seen trail) bool {
 	return instanceOther(t, v, seen)
 }
 
-// instanceOther is instance for types that are met less often.
+// instanceOther is instance for less common types.
 func instanceOther(t Type, v Value, seen trail) bool {
 	switch t := t.(type) {
 	case ScalarType:
@@ -210,9 +214,10 @@ func (t *StringType) holds(s string) bool {
 	return true
 }
 
-// holdsLength counts no characters where the number of bytes says enough.
+// holdsLength checks the number of characters. It counts them only if the
+// number of bytes is not sufficient.
 func (t *StringType) holdsLength(s string) bool {
-	n := int64(len(s)) // characters are as many at most, and a quarter at least
+	n := int64(len(s)) // the number of characters is between n/4 and n
 	if t.Size.HasMin && n < t.Size.Min {
 		return false
 	}
@@ -316,7 +321,7 @@ func (t *StructType) holds(h *Hash, seen trail) bool {
 	return matched == len(h.entries)
 }
 
-// holds reports whether v yields values of the type.
+// holds reports whether v can be iterated and its elements have the type.
 func (t *IterableType) holds(v Value, seen *aliasChain) bool {
 	if t.Elem != nil && !Assignable(t.Elem, AnyType{}) {
 		elem := iterableElem(Infer(v), nil)
@@ -344,8 +349,9 @@ func (r *Runtime) typ() *RuntimeType {
 }
 
 // matches reports whether v matches pattern as an option of a case expression
-// does: a regular expression or a type by its own rules, arrays and hashes by
-// what is in them, versions and ranges of versions, and all else by [Equal].
+// does. A regular expression or a type matches by its own rules, arrays and
+// hashes match by their elements. Versions match ranges of versions. Other
+// values match if they are [Equal].
 func matches(v, pattern Value) bool {
 	switch p := pattern.(type) {
 	case Default:
@@ -395,7 +401,8 @@ func matches(v, pattern Value) bool {
 	return Equal(v, pattern)
 }
 
-// versionOf returns a version, or a string as one.
+// versionOf returns v as a version if it is a version or a string that is a
+// version.
 func versionOf(v Value) (*SemVer, bool) {
 	switch v := v.(type) {
 	case *SemVer:

@@ -10,10 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxJSONDepth bounds how deep arrays and objects stand in each other in JSON.
+// maxJSONDepth is the largest depth of nested arrays and objects in JSON.
 const maxJSONDepth = 1000
 
-// A JSONError says where a text is not the JSON that we read.
+// A JSONError is the error of JSON that is invalid or exceeds a limit, with its
+// position.
 type JSONError struct {
 	Line, Column int // from 1; columns are bytes
 	Problem      *ConversionError
@@ -26,18 +27,18 @@ func (e *JSONError) Error() string {
 // Unwrap returns the problem.
 func (e *JSONError) Unwrap() error { return e.Problem }
 
-// FromJSON returns plain data; keys keep their order, and of equal ones the last
-// counts. Numbers with a fraction or an exponent are Floats. The error is a
-// *[JSONError].
+// FromJSON returns plain data. Keys keep their order. If a key occurs several
+// times, the last value is used. Numbers with a fraction or an exponent are
+// Floats. The error is a *[JSONError].
 func FromJSON(b []byte) (Value, error) { return (&jsonParser{b: b}).document() }
 
-// FromRubyJSON is FromJSON for files that were written against Ruby's parser,
-// which takes more, such as data of hiera: comments (/* … */ and // …), and
-// backslashes before characters that need none. Half a pair of surrogates, which
-// is no character, is an error.
+// FromRubyJSON is FromJSON for files that were written for Ruby's parser, such
+// as data of hiera. Ruby also accepts comments (/* … */ and // …), and
+// backslashes before characters that do not need them. Half of a surrogate pair
+// is an error, because it is not a character.
 func FromRubyJSON(b []byte) (Value, error) { return (&jsonParser{b: b, ruby: true}).document() }
 
-// A jsonParser reads JSON.
+// A jsonParser parses JSON.
 type jsonParser struct {
 	b    []byte
 	at   int
@@ -73,7 +74,7 @@ func (p *jsonParser) blanks() {
 				n = commentLen(p.b[p.at:])
 			}
 			if n == 0 {
-				return // and nothing begins with a slash
+				return // and values do not begin with a slash
 			}
 			p.at += n
 		default:
@@ -82,7 +83,8 @@ func (p *jsonParser) blanks() {
 	}
 }
 
-// commentLen is how long the comment is that a text begins with, 0 without one.
+// commentLen returns the length of the comment at the beginning of text, or 0
+// if there is none.
 func commentLen(text []byte) int {
 	end := ""
 	switch {
@@ -245,9 +247,10 @@ func (p *jsonParser) digits() (n int) {
 	return n
 }
 
-// numberOfJSON is the number that s is in JSON.
+// numberOfJSON converts a number in JSON.
 //
-// Differs from Puppet: a float beyond 64 bits is an error, not Infinity.
+// Differs from Puppet: a float that does not fit in 64 bits is an error, not
+// Infinity.
 func numberOfJSON(s string) (Value, *ConversionError) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return Int(n), nil
@@ -267,8 +270,8 @@ func numberOfJSON(s string) (Value, *ConversionError) {
 	return Float(x), nil
 }
 
-// text reads a string. Bytes that are not UTF-8 become U+FFFD, and so do halves
-// of pairs of characters, unless they are errors.
+// text parses a string. Bytes that are not UTF-8 become U+FFFD. So do halves of
+// surrogate pairs, unless they are errors.
 func (p *jsonParser) text() (string, error) {
 	p.at++
 	start := p.at
@@ -341,7 +344,7 @@ func (p *jsonParser) escape(s []byte) ([]byte, error) {
 		return utf8.AppendRune(s, r), nil
 	}
 	if p.ruby && c >= ' ' {
-		p.at-- // it may be longer than a byte
+		p.at-- // the character can be longer than a byte
 		return s, nil
 	}
 	return nil, p.bad("an unknown escape in a string")
@@ -363,7 +366,8 @@ func (p *jsonParser) hex4() (rune, bool) {
 	return r, true
 }
 
-// appendJSONString writes a string; only what must be escaped is.
+// appendJSONString writes a string and escapes only the characters that need
+// it.
 func appendJSONString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); {
@@ -400,8 +404,8 @@ func appendJSONString(b []byte, s string) []byte {
 }
 
 // MarshalData returns plain data as JSON: undef, booleans, numbers, strings,
-// arrays, and hashes with keys of strings. The error, a *[ConversionError], says
-// where something else is.
+// arrays, and hashes whose keys are strings. If v contains other values, the
+// error is a *[ConversionError] with the path to the value.
 func MarshalData(v Value) ([]byte, error) {
 	if err := checkSize(v); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// within fails if f takes far longer than it should, even on a busy machine.
+// within fails if f takes much longer than expected, even on a busy machine.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	start := time.Now()
@@ -17,7 +17,7 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// nestedArrays returns arrays in each other.
+// nestedArrays returns nested arrays.
 func nestedArrays(depth int) Value {
 	v := Value(Int(1))
 	for range depth {
@@ -65,8 +65,7 @@ func TestDeepValues(t *testing.T) {
 	Generalize(InferDetailed(deep))
 }
 
-// TestWideValues has values that are small, and many where they are counted
-// each time they occur.
+// TestWideValues has small values that are large if each occurrence is counted.
 func TestWideValues(t *testing.T) {
 	a, b := Value(Int(1)), Value(Int(1))
 	for range 62 {
@@ -153,7 +152,8 @@ func TestDeepTypes(t *testing.T) {
 	}
 }
 
-// TestSlowPattern has a pattern that takes for ever, which then does not match.
+// TestSlowPattern has a pattern that would take infinite time. It must not
+// match.
 func TestSlowPattern(t *testing.T) {
 	typ, err := ParseType(`Pattern[/\A(?=(a+)+\1b)x/, /(a*)*\1b$/]`)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestSlowPattern(t *testing.T) {
 	})
 }
 
-// TestInitOfItself has object types that are made of themselves.
+// TestInitOfItself has object types that are made from themselves.
 func TestInitOfItself(t *testing.T) {
 	o := DeclareObjectType("O")
 	init := hashOf("attributes", hashOf("x", newInitType(o, []Value{Int(1)}), "y", newInitType(o, []Value{Int(2)}), "z", newOptionalType(newInitType(o, nil))))
@@ -186,8 +186,9 @@ func TestInitOfItself(t *testing.T) {
 	})
 }
 
-// TestShared lets goroutines use one type at once, for the race detector.
-func TestShared(t *testing.T) {
+// TestConcurrentTypeUse uses one type in several goroutines, for the race
+// detector.
+func TestConcurrentTypeUse(t *testing.T) {
 	w := testTypes(t)
 	src := "Variant[Init[Integer], Pattern[/(?<=x)y/], Struct[{ p => M::Port, Optional[d] => Data }], M::Par[1], Init[M::Point], Error]"
 	typ, err := parseTypeWith(src, w.lookup)

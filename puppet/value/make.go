@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The plain types that others are made of.
+// The basic types that others are made of.
 var (
 	anyInteger     = &IntegerType{}
 	anyFloat       = &FloatType{math.Inf(-1), math.Inf(1)}
@@ -56,7 +56,8 @@ func exactly(n int) *IntegerType {
 	return &IntegerType{Min: int64(n), Max: int64(n), HasMin: true, HasMax: true}
 }
 
-// deeper returns the depth of a type around ts, each of which may be nil.
+// deeper returns the depth and the count of a type that contains ts. Elements
+// of ts can be nil.
 func deeper(ts ...Type) nested {
 	n := nested{count: 1}
 	for _, t := range ts {
@@ -68,8 +69,8 @@ func deeper(ts ...Type) nested {
 	return n
 }
 
-// nestedIn returns how many types stand in t. An alias and an
-// object type count as one, so that recursive ones have an end.
+// nestedIn returns the depth and the number of the types in t. An alias or an
+// object type counts as one, so that the count of recursive types is finite.
 func nestedIn(t Type) nested {
 	switch t := t.(type) {
 	case *ArrayType:
@@ -109,7 +110,7 @@ func NewIntegerType(lo, hi int64) *IntegerType {
 	return &IntegerType{Min: lo, Max: hi, HasMin: true, HasMax: true}
 }
 
-// newStringType returns the type of one string.
+// newStringType returns the type of a single string.
 func newStringType(s string) *StringType { return &StringType{Value: s, Literal: true} }
 
 // NewEnumType returns Enum[values].
@@ -117,7 +118,7 @@ func NewEnumType(values []string, ignoreCase bool) *EnumType {
 	return newEnumType(slices.Clone(values), ignoreCase)
 }
 
-// newEnumType is NewEnumType and keeps the slice.
+// newEnumType is NewEnumType, but keeps the slice.
 func newEnumType(values []string, ignoreCase bool) *EnumType {
 
 	slices.Sort(values)
@@ -169,7 +170,7 @@ func newStructType(elements []StructElement) *StructType {
 	return t
 }
 
-// find returns the number of the element of a name, or -1.
+// find returns the index of the element with a name, or -1.
 func (t *StructType) find(name string) int {
 	if t.index != nil {
 		if i, ok := t.index[name]; ok {
@@ -205,7 +206,7 @@ func NewIterableType(t Type) *IterableType { return &IterableType{t, deeper(t)} 
 // newIteratorType returns Iterator[t].
 func newIteratorType(t Type) *IteratorType { return &IteratorType{t, deeper(t)} }
 
-// NewSensitiveType returns Sensitive[t], t generalized.
+// NewSensitiveType returns Sensitive[t]. It generalizes t.
 func NewSensitiveType(t Type) *SensitiveType { return newSensitiveType(t) }
 
 func newSensitiveType(t Type) *SensitiveType {
@@ -213,8 +214,8 @@ func newSensitiveType(t Type) *SensitiveType {
 	return &SensitiveType{t, deeper(t)}
 }
 
-// NewCallableType returns the type of what takes params and block and returns
-// result; each may be nil, as the fields of [CallableType].
+// NewCallableType returns the type of a callable that takes params and block
+// and returns result. Each can be nil, as the fields of [CallableType].
 func NewCallableType(params *TupleType, block, result Type) *CallableType {
 	if _, ok := result.(AnyType); ok {
 		result = nil
@@ -226,8 +227,8 @@ func NewCallableType(params *TupleType, block, result Type) *CallableType {
 	return t
 }
 
-// NewVariantType returns Variant[types] with variants among them taken apart
-// and equal types left out; if one is left, that one.
+// NewVariantType returns Variant[types]. It flattens nested variants and
+// removes equal types. If only one type is left, it returns that type.
 func NewVariantType(types ...Type) Type {
 	flat := make([]Type, 0, len(types))
 	for _, t := range types {
@@ -249,7 +250,7 @@ func NewClassRef(name string) Type {
 	return &ClassType{strings.ToLower(strings.TrimPrefix(name, "::"))}
 }
 
-// NewResourceType returns the type of resources of a type, as File.
+// NewResourceType returns a resource type, such as File.
 func NewResourceType(typeName string) Type {
 	name := capitalize(typeName)
 	return &ResourceType{TypeName: name, lower: strings.ToLower(name)}
@@ -261,8 +262,8 @@ func NewResourceRef(typeName, title string) Type {
 	return &ResourceType{TypeName: name, lower: strings.ToLower(name), Title: title, HasTitle: true}
 }
 
-// capitalize returns a name as a reference to a type writes it: each segment
-// of it with a capital. A name that begins with one is as it should be.
+// capitalize capitalizes each segment of the name of a type. It returns a name
+// that begins with a capital unchanged.
 func capitalize(name string) string {
 	if name == "" || 'A' <= name[0] && name[0] <= 'Z' {
 		return name
@@ -281,7 +282,7 @@ func isEmptySize(size *IntegerType) bool {
 	return size != nil && size.HasMin && size.HasMax && size.Min == 0 && size.Max == 0
 }
 
-// toSize returns t without what no size can be.
+// toSize returns t without values that a size cannot have.
 func toSize(t *IntegerType) *IntegerType {
 	if t == nil || t.HasMin && t.Min >= 0 {
 		return t
@@ -289,7 +290,7 @@ func toSize(t *IntegerType) *IntegerType {
 	return &IntegerType{HasMin: true, Max: max(t.Max, 0), HasMax: t.HasMax}
 }
 
-// uniqueTypes returns types without those that are the same as one before.
+// uniqueTypes returns types without duplicates.
 func uniqueTypes(types []Type) []Type {
 	if len(types) < indexFrom {
 		kept := types[:0:0]

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A matrix is what Puppet says of values and types: which values are of which
-// type, which types are assignable, how all of them are called.
+// A matrix has the results of Puppet for values and types: which values are
+// instances of which types, which types are assignable, and their names.
 type matrix struct {
 	Aliases     map[string]string
 	Types       []string
@@ -111,7 +111,7 @@ func (w *world) lookup(name string) (Type, bool) {
 
 var call = regexp.MustCompile(`(?s)^([A-Z][\w:]*)\((.*)\)$`)
 
-// value makes a value of a literal, or of Type(arguments).
+// value returns the value of a literal, or of Type(arguments).
 func (w *world) value(t *testing.T, src string) Value {
 	t.Helper()
 	switch src {
@@ -160,8 +160,9 @@ func (w *world) value(t *testing.T, src string) Value {
 	return v
 }
 
-// TestMatrix compares with what Puppet says, which testdata/record.rb records.
-func TestMatrix(t *testing.T) {
+// TestTypesLikePuppet compares results with those of Puppet, which
+// testdata/record.rb records.
+func TestTypesLikePuppet(t *testing.T) {
 	for _, name := range []string{"types", "nested"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +174,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// check compares with an answer, if Puppet has one.
+// check compares a result with that of Puppet, if there is one.
 func check(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want && want != "!" && want != "x" {
@@ -224,8 +225,9 @@ func (m *matrix) checkPairs(t *testing.T) {
 	}
 }
 
-// disproved reports whether there is a value of one type that is not of another
-// which Puppet says it is assignable to: it is too quick with recursive aliases.
+// disproved reports whether there is a value of from that is not an instance of
+// to, although Puppet treats from as assignable to to. Puppet does so for some
+// recursive aliases.
 func (m *matrix) disproved(from, to Type) bool {
 	recursive := false
 	for _, t := range []Type{from, to} {

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Mismatch says what is wrong with a value that is not of the expected type,
-// beginning with subject: "parameter 'port' expects an Integer value, got
-// String". Of arrays and hashes it tells the path to what is wrong in them:
-// "parameter 'hosts' index 2 entry 'port' expects …". It never shows what a
-// [Sensitive] hides. If nothing is wrong it returns "".
+// Mismatch describes why a value is not an instance of the expected type. The
+// description begins with subject: "parameter 'port' expects an Integer value,
+// got String". For arrays and hashes it contains the path to the wrong element:
+// "parameter 'hosts' index 2 entry 'port' expects …". It does not show the
+// content of a [Sensitive]. If the value has the type, it returns "".
 func Mismatch(subject string, expected Type, actual Value) string {
 	left := int64(maxLooked)
 	c := mismatches{left: &left}
@@ -19,27 +19,28 @@ func Mismatch(subject string, expected Type, actual Value) string {
 	return c.text(subject)
 }
 
-// maxLooked is how many values are looked at to find what is wrong in one.
+// maxLooked is the largest number of values that are examined to find the
+// problem in a value.
 const maxLooked = 4_000_000
 
-// maxProblems is how many problems of one value are told.
+// maxProblems is the largest number of problems of a value that are reported.
 const maxProblems = 4
 
-// A problem is one thing that is wrong, at a path into the value.
+// A problem is the description of a wrong element, with its path in the value.
 type problem struct {
 	path []string // "index 2", "entry 'port'"
-	msg  string   // what is wrong there
+	msg  string   // description of the problem
 }
 
 // mismatches collects problems of a value.
 type mismatches struct {
 	path  []string
 	found []problem
-	more  bool   // than are told
-	left  *int64 // of the values that may be looked at
+	more  bool   // there are more problems than are reported
+	left  *int64 // number of values that can still be examined
 }
 
-// within reports whether there is time to look into v.
+// within reports whether the limit allows examining v.
 func (c *mismatches) within(v Value) bool {
 	nodes := shapeOf(v).nodes
 	if nodes > *c.left {
@@ -57,7 +58,7 @@ func (c *mismatches) add(format string, args ...any) {
 	c.found = append(c.found, problem{append([]string(nil), c.path...), fmt.Sprintf(format, args...)})
 }
 
-// at collects what f finds one step further.
+// at collects the problems that f finds one step deeper.
 func (c *mismatches) at(step string, f func()) {
 	c.path = append(c.path, step)
 	f()
@@ -66,7 +67,7 @@ func (c *mismatches) at(step string, f func()) {
 
 func (c *mismatches) full() bool { return len(c.found) == maxProblems && c.more }
 
-// text joins the problems to a sentence.
+// text joins the problems to a message.
 func (c *mismatches) text(subject string) string {
 	lines := make([]string, 0, len(c.found)+1)
 	for _, p := range c.found {
@@ -83,7 +84,7 @@ func (c *mismatches) text(subject string) string {
 	return strings.Join(lines, "; ")
 }
 
-// value looks for what is wrong with v.
+// value finds the problems of v.
 func (c *mismatches) value(t Type, v Value, seen trail) {
 	if c.full() || Instance(t, v) {
 		return
@@ -168,7 +169,7 @@ func (c *mismatches) alias(t *AliasType, v Value, seen trail) {
 	c.more = c.more || inner.more
 }
 
-// notWithin names what is not plain data in v.
+// notWithin describes the part of v that is not plain data.
 func notWithin(t *AliasType, v Value) string {
 	for depth := 0; depth < 100 && shapeOf(v).nodes < maxLooked; depth++ {
 		var inner Value
@@ -210,8 +211,8 @@ func (c *mismatches) take(p problem) {
 	c.found = append(c.found, p)
 }
 
-// optional tells what else there could be, if the value itself is wrong and not
-// something in it.
+// optional adds "or undef" to the expected types if the value itself is wrong,
+// and not an element of it.
 func (c *mismatches) optional(t *OptionalType, v Value, seen trail) {
 	inner := mismatches{path: c.path, left: c.left}
 	inner.value(t.Type, v, seen)
@@ -224,8 +225,8 @@ func (c *mismatches) optional(t *OptionalType, v Value, seen trail) {
 	c.more = c.more || inner.more
 }
 
-// variant tells what is wrong within the value, if there is one option only
-// that it could be meant for, and all options otherwise.
+// variant describes the problem within the value if the value can be meant for
+// only one option. Otherwise it lists all options.
 func (c *mismatches) variant(t *VariantType, v Value, seen trail) {
 	var meant []Type
 	for _, option := range t.Types {
@@ -251,7 +252,7 @@ func (c *mismatches) variant(t *VariantType, v Value, seen trail) {
 	c.add("expects a value of type %s, got %s", orList(names), actualShort(v, len(meant) > 0))
 }
 
-// sameShape reports whether a value of a kind could be meant for t.
+// sameShape reports whether the kind of v matches the kind of t.
 func sameShape(t Type, v Value, seen *aliasChain) bool {
 	switch t := t.(type) {
 	case *AliasType:
@@ -322,7 +323,7 @@ func keyText(k Value) string {
 	return Inspect(k)
 }
 
-// nearKey suggests a name that differs in little.
+// nearKey suggests a name that is similar to k.
 func nearKey(t *StructType, k Value) string {
 	s, ok := k.(String)
 	if !ok || len(t.Elements) > 100 || len(s) > 100 {
@@ -340,7 +341,8 @@ func nearKey(t *StructType, k Value) string {
 	return " (is it " + quoteString(name) + "?)"
 }
 
-// editDistance returns how many bytes to change, add or take away make b of a.
+// editDistance returns the smallest number of bytes to change, insert or delete
+// to turn a into b.
 func editDistance(a, b string) int {
 	if len(b) > 100 {
 		return len(b)
@@ -371,7 +373,8 @@ func (c *mismatches) size(size *IntegerType, got int, what string) bool {
 	return false
 }
 
-// countText writes a size: "1 element", "2 to 3 elements", "at least 1 element".
+// countText describes a size: "1 element", "2 to 3 elements", "at least 1
+// element".
 func countText(size *IntegerType, what string) string {
 	lo, hi := int64(0), size.Max
 	if size.HasMin {
@@ -443,7 +446,7 @@ func (c *mismatches) hash(t *HashType, h *Hash) {
 	}
 }
 
-// expectation says what is expected: "an Integer[1, 5] value".
+// expectation describes the expected value: "an Integer[1, 5] value".
 func expectation(t Type) string {
 	switch t := t.(type) {
 	case UndefType:
@@ -471,7 +474,7 @@ func withArticle(s string) string {
 	return "a " + s
 }
 
-// oneOf lists strings to choose from.
+// oneOf lists the alternatives of an Enum.
 func oneOf(values []string) string {
 	if len(values) == 0 {
 		return "a String value"
@@ -495,8 +498,8 @@ func orList(names []string) string {
 	return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 }
 
-// actual says what there is: the value, if the kind is right and only a bound
-// is not; else its type.
+// actual describes the actual value: the value itself if its kind matches and
+// only a bound does not, otherwise its type.
 func actual(t Type, v Value) string { return actualShort(v, sameShape(t, v, nil)) }
 
 func actualShort(v Value, shown bool) string {
@@ -517,7 +520,7 @@ func actualShort(v Value, shown bool) string {
 	return clipLong(DescribeValue(v))
 }
 
-// clipType writes a type, shortened if it is very long.
+// clipType returns a type as text, truncated if it is very long.
 func clipType(t Type) string { return clipLong(TypeString(t)) }
 
 func clipLong(s string) string {

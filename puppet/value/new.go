@@ -2,12 +2,13 @@ package value
 
 import "strings"
 
-// New returns a value of a type made of args, which is what T.new(args…) does in
-// the language. A value that is of the type already is returned as it is.
+// New makes a value of type t from args, as T.new(args…) does in the language.
+// If the only argument is an instance of the type already, New returns it
+// unchanged.
 //
-// Timestamp.new() without arguments, the present moment, is not for here: it
-// needs a clock. The error is a *[ConversionError], or a *[TypeError] where a
-// type or an object could not be made.
+// Timestamp.new() without arguments, the current time, is not implemented here,
+// because it needs a clock. The error is a *[ConversionError], or a
+// *[TypeError] if a type or an object could not be made.
 func New(t Type, args []Value) (Value, error) {
 	_, isInit := t.(*InitType)
 	if len(args) == 1 && !isInit && Instance(t, args[0]) && !noNumber(t, args[0]) {
@@ -28,17 +29,20 @@ func New(t Type, args []Value) (Value, error) {
 	return v, nil
 }
 
-// noNumber reports whether v is NaN and t is Numeric, which does not have it.
+// noNumber reports whether v is NaN and t is Numeric, which does not contain
+// NaN.
 func noNumber(t Type, v Value) bool {
 	f, ok := v.(Float)
 	_, numeric := t.(NumericType)
 	return ok && numeric && f != f
 }
 
-// maxInit bounds how many types stand between a type and what makes its values.
+// maxInit is the largest number of types between a type and the type that makes
+// its values.
 const maxInit = 100
 
-// construct makes a value, which may yet be beyond the bounds of the type.
+// construct makes a value, which can still be outside of the bounds of the
+// type.
 func construct(t Type, args []Value, depth int) (Value, error) {
 	if depth > maxInit {
 		return nil, unsupported(t)
@@ -107,7 +111,7 @@ func unsupported(t Type) error {
 	return convErr(KindUnsupported, "values of type %s cannot be made with new", clip(TypeString(t)))
 }
 
-// create is Create with nothing for an error.
+// create is Create, but returns nil and not a nil *Object with an error.
 func (t *ObjectType) create(args []Value) (Value, error) {
 	if t.isAny() {
 		return nil, unsupported(t)
@@ -127,7 +131,7 @@ func count(name string, args []Value, lo, hi int) error {
 	return convErr(KindArguments, "%s.new takes %s, got %d", name, countArguments(lo, hi), len(args))
 }
 
-// misfit is the error for arguments of kinds that fit no way to make a value.
+// misfit returns the error of arguments whose kinds do not fit the type.
 func misfit(name string, args []Value, want string) error {
 	kinds := make([]string, 0, len(args))
 	for i, a := range args {
@@ -148,8 +152,8 @@ func argument(args []Value, i int) Value {
 	return nil
 }
 
-// hashOnly returns the hash that is the only argument, if its keys are among
-// some.
+// hashOnly returns the hash that is the only argument, if it has only the given
+// keys.
 func hashOnly(args []Value, keys ...string) (*Hash, bool) {
 	if len(args) != 1 {
 		return nil, false
@@ -235,7 +239,7 @@ func newRegexp(args []Value) (Value, error) {
 	return r, nil
 }
 
-// EscapeRegexp returns the regular expression that matches just s.
+// EscapeRegexp returns the regular expression that matches only s.
 func EscapeRegexp(s string) string {
 	b := make([]byte, 0, len(s)+8)
 	for i := range len(s) {
@@ -268,7 +272,7 @@ func newURI(args []Value) (Value, error) {
 	switch a := args[0].(type) {
 	case String:
 		if a == "" {
-			return nil, convErr(KindArguments, "an empty text is no URI")
+			return nil, convErr(KindArguments, "an empty string is not a URI")
 		}
 		u, err = ParseURI(string(a))
 	case *Hash:
@@ -303,8 +307,8 @@ func newType(args []Value) (Value, error) {
 	return ParseType(string(s))
 }
 
-// newInit makes a value of what an Init type has in it. An array is taken for
-// all the arguments unless it fits one.
+// newInit makes a value of the type in an Init type. An array is used as the
+// list of arguments, unless it fits as a single argument.
 func newInit(t *InitType, args []Value, depth int) (Value, error) {
 	if err := count("Init", args, 1, 1); err != nil {
 		return nil, err
@@ -324,7 +328,8 @@ func newInit(t *InitType, args []Value, depth int) (Value, error) {
 	return New(t.Type, args)
 }
 
-// takesWhole reports whether an array is one argument, rather than all of them.
+// takesWhole reports whether an array is a single argument, and not the list of
+// arguments.
 func (t *InitType) takesWhole(a *Array) bool {
 	f := t.find()
 	for _, s := range f.single {

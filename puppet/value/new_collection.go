@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxElements bounds how many values are made of one.
+// maxElements is the largest number of values that are made from one value.
 const maxElements = 10_000_000
 
 func errTooMany() error {
 	return convErr(KindLimit, "there would be more than %d values", maxElements)
 }
 
-// drain returns all that an iterator yields.
+// drain returns all values of an iterator.
 func drain(it *Iterator) ([]Value, error) {
 	var elems []Value
 	for v := range it.All() {
@@ -24,10 +24,10 @@ func drain(it *Iterator) ([]Value, error) {
 	return elems, nil
 }
 
-// Elements returns what iterating over v yields: elements, entries as arrays of
-// two, characters, numbers from 0 or of a range, the values of an Enum. ok is
-// false if there is nothing to iterate over. The error is a *[ConversionError]
-// of [KindLimit].
+// Elements returns the values in an iteration over v: elements of an array,
+// entries of a hash as arrays of two, characters, integers from 0 or in a
+// range, the values of an Enum. If v cannot be iterated, ok is false. The error
+// is a *[ConversionError] of [KindLimit].
 func Elements(v Value) (elems []Value, ok bool, err error) {
 	switch v := v.(type) {
 	case *Array:
@@ -72,7 +72,7 @@ func Elements(v Value) (elems []Value, ok bool, err error) {
 	return nil, false, nil
 }
 
-// numbers returns all numbers from lo to hi.
+// numbers returns all integers from lo to hi.
 func numbers(lo, hi int64) ([]Value, error) {
 	if lo > hi {
 		return nil, nil
@@ -191,7 +191,8 @@ func binaryOf(s string, format Value) (*Binary, error) {
 	return nil, convErr(KindArguments, "the format of a Binary is one of %%b, %%B, %%u, %%s and %%r, not %s", clip(Inspect(format)))
 }
 
-// pairs reports whether v is an array of pairs; tree: of arrays and values.
+// pairs reports whether v is an array of pairs. If tree is set, the first
+// element of each pair must be an array.
 func pairs(v Value, tree bool) bool {
 	a, ok := v.(*Array)
 	if !ok || a.Len() == 0 {
@@ -252,7 +253,7 @@ func hashOfPairs(a *Array) *Hash {
 	return b.Build()
 }
 
-// hashOfList takes keys and values in turn.
+// hashOfList makes a hash from alternating keys and values.
 func hashOfList(elems []Value) (Value, error) {
 	if len(elems)%2 != 0 {
 		return nil, convErr(KindValue, "a Hash cannot be made of %d values, which is an odd number", len(elems))
@@ -264,8 +265,8 @@ func hashOfList(elems []Value) (Value, error) {
 	return b.Build(), nil
 }
 
-// hashOfOne is the hash of the only value that was iterated over: a hash, or an
-// array of pairs, in which values may be missing.
+// hashOfOne makes a hash from the only value of an iteration: a hash, or an
+// array of pairs, in which values can be missing.
 func hashOfOne(v Value) (Value, error) {
 	switch v := v.(type) {
 	case *Hash:
@@ -288,15 +289,15 @@ func hashOfOne(v Value) (Value, error) {
 	return nil, convErr(KindValue, "a Hash cannot be made of one value, which is an odd number")
 }
 
-// A treeNode is an array or a hash that is still being made.
+// A treeNode is an array or a hash that is not complete yet.
 type treeNode struct {
 	isArray bool
-	keys    HashBuilder // of a hash: the number of each key
+	keys    HashBuilder // of a hash: the index of each key
 	names   []Value
 	elems   []any // Value or *treeNode
 }
 
-// node returns v as one that can be changed, or nil if it is no collection.
+// node returns v as a treeNode, or nil if v is not a collection.
 func node(v Value) *treeNode {
 	switch v := v.(type) {
 	case *Array:
@@ -315,7 +316,8 @@ func node(v Value) *treeNode {
 	return nil
 }
 
-// set sets an element; ok is false if the key is none for an array.
+// set sets an element. If the key is not a valid index of an array, ok is
+// false.
 func (n *treeNode) set(key Value, v any) (ok bool) {
 	if !n.isArray {
 		if i, ok := n.keys.Get(key); ok {
@@ -341,7 +343,8 @@ func (n *treeNode) set(key Value, v any) (ok bool) {
 	return true
 }
 
-// child returns the node under a key. In a hash it is made if need be.
+// child returns the node at a key. In a hash it makes the node if it does not
+// exist.
 func (n *treeNode) child(key Value) *treeNode {
 	at := -1
 	if n.isArray {
@@ -395,8 +398,8 @@ func (n *treeNode) build() Value {
 	return b.Build()
 }
 
-// hashOfTree puts values at the ends of paths. hashes makes hashes by index of
-// arrays.
+// hashOfTree puts values at the ends of paths. If hashes is set, it converts
+// arrays to hashes by index.
 func hashOfTree(a *Array, hashes bool) (Value, error) {
 	root := &treeNode{}
 	for _, e := range a.All() {
@@ -420,13 +423,13 @@ func hashOfTree(a *Array, hashes bool) (Value, error) {
 			v = arraysAsHashes(v)
 		}
 		if n == nil || !n.set(path.At(path.Len()-1), v) {
-			return nil, convErr(KindValue, "the path %s leads through a value that is no collection", clip(Inspect(path)))
+			return nil, convErr(KindValue, "the path %s leads through a value that is not a collection", clip(Inspect(path)))
 		}
 	}
 	return root.build(), nil
 }
 
-// merge puts the elements of a collection into the root.
+// merge adds the elements of a collection to the root.
 func (n *treeNode) merge(v Value) error {
 	from := node(v)
 	if from == nil {
@@ -442,7 +445,7 @@ func (n *treeNode) merge(v Value) error {
 	return nil
 }
 
-// arraysAsHashes makes hashes by index of an array and those in it.
+// arraysAsHashes converts an array and the arrays in it to hashes by index.
 func arraysAsHashes(v Value) Value {
 	a, ok := v.(*Array)
 	if !ok {

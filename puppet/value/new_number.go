@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// isIntegerText reports whether s is a whole number with a sign and blanks
-// before it: digits, 0x or 0b. Octal numbers are digits here.
+// isIntegerText reports whether s is an integer, with an optional sign and
+// blanks before it. It can be decimal, hexadecimal with 0x or binary with 0b.
+// Octal numbers are treated as digits.
 func isIntegerText(s string) bool {
 	s = unsigned(s)
 	if len(s) > 2 && s[0] == '0' {
@@ -21,7 +22,7 @@ func isIntegerText(s string) bool {
 	return allDigits(s)
 }
 
-// unsigned cuts a sign and the blanks behind it.
+// unsigned removes a sign and the blanks after it.
 func unsigned(s string) string {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
@@ -38,8 +39,8 @@ func allIn(digits string, base int) bool {
 	return digits != ""
 }
 
-// isFloatText reports whether s is a number: decimal without leading zeros,
-// with a fraction and an exponent if need be; hexadecimal, octal or binary.
+// isFloatText reports whether s is a number: decimal without leading zeros and
+// with an optional fraction and exponent, or hexadecimal, octal or binary.
 func isFloatText(s string) bool {
 	s = unsigned(s)
 	if len(s) > 1 && s[0] == '0' {
@@ -61,8 +62,8 @@ func isFloatText(s string) bool {
 	return ok
 }
 
-// joinSign takes blanks and tabs out from between a sign and a number; ok is
-// false if there are none.
+// joinSign removes blanks and tabs between a sign and a number. If there are
+// none, ok is false.
 func joinSign(s string) (string, bool) {
 	if s == "" || s[0] != '+' && s[0] != '-' {
 		return s, false
@@ -71,8 +72,8 @@ func joinSign(s string) (string, bool) {
 	return s[:1] + rest, len(rest) < len(s)-1
 }
 
-// numberArgs takes the arguments of a number apart: from, radix and abs, one by
-// one or in a hash. radix is nil for default.
+// numberArgs parses the arguments from, radix and abs of a number, which are
+// positional or in a hash. For default, radix is nil.
 func numberArgs(name string, args []Value, radix bool) (from, base Value, abs bool, err error) {
 	keys := []string{"from", "abs"}
 	most := 2
@@ -140,7 +141,7 @@ func newInteger(args []Value) (Value, error) {
 	return toValue(toInt(n))
 }
 
-// toValue keeps an error from coming with a value.
+// toValue returns a nil Value if there is an error.
 func toValue[T Value](v T, err error) (Value, error) {
 	if err != nil {
 		return nil, err

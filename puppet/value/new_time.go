@@ -5,8 +5,8 @@ import (
 	"bolt/puppet/timeformat"
 )
 
-// timeFormats reads a format, or a list of formats, of two characters or more
-// each; one is true if it is not a list.
+// timeFormats parses a format or a list of formats. Each must have at least two
+// characters. If v is a single format, one is true.
 func timeFormats(v Value) (formats []string, one, ok bool) {
 	switch v := v.(type) {
 	case nil:
@@ -143,7 +143,7 @@ func timestampOfText(args []Value, s String, format, zone Value) (Value, error) 
 	return toValue(parseTimestamp(string(s), formats, string(z), one))
 }
 
-// isQualifier reports whether s can be what stands behind - or + in a version.
+// isQualifier reports whether s can follow - or + in a version.
 func isQualifier(v Value) bool {
 	s, ok := v.(String)
 	return ok && semver.IsQualifier(string(s))

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// normalize returns t written as simply as it can be: Optional[NotUndef[T]] as
-// Optional[T], a Variant with Undef as an Optional, ranges, enumerations and
-// patterns of a Variant joined. That is what an alias of t stands for.
+// normalize returns t in its simplest form: Optional[NotUndef[T]] becomes
+// Optional[T], a Variant with Undef becomes an Optional, and the ranges,
+// enumerations and patterns in a Variant are joined. An alias of t stands for
+// this type.
 func normalize(t Type) Type {
 	switch t := t.(type) {
 	case *ArrayType:
@@ -59,7 +60,7 @@ func normalize(t Type) Type {
 	return t
 }
 
-// mapInner applies f to a type that may be missing.
+// mapInner applies f to a type that can be nil.
 func mapInner(t Type, f func(Type) Type) (mapped Type, changed bool) {
 	if t == nil {
 		return nil, false
@@ -68,7 +69,7 @@ func mapInner(t Type, f func(Type) Type) (mapped Type, changed bool) {
 	return mapped, mapped != t
 }
 
-// mapTypes applies f to each of types, which it returns if nothing changes.
+// mapTypes applies f to each of types. If nothing changes, it returns types.
 func mapTypes(types []Type, f func(Type) Type) (mapped []Type, changed bool) {
 	for i, t := range types {
 		m := f(t)
@@ -195,7 +196,7 @@ func normalizeVariant(t *VariantType) Type {
 	return NewVariantType(flat...)
 }
 
-// boolOrder has false before true.
+// boolOrder orders false before true.
 func boolOrder(a, b bool) int {
 	switch {
 	case a == b:
@@ -214,8 +215,8 @@ func isOptional(t Type) bool {
 	return false
 }
 
-// optionalOf returns a variant, one of which is Undef or Optional, as an
-// optional variant.
+// optionalOf returns an optional variant for a variant that contains Undef or
+// an Optional.
 func optionalOf(types []Type) Type {
 	kept := make([]Type, 0, len(types))
 	for _, t := range types {
@@ -232,7 +233,7 @@ func optionalOf(types []Type) Type {
 	return normalize(newOptionalType(NewVariantType(kept...)))
 }
 
-// part divides types in those of kind T that satisfy is, and others.
+// part splits types into those of kind T that satisfy is, and the others.
 func part[T Type](types []Type, is func(T) bool) (of []T, others []Type) {
 	for _, t := range types {
 		if x, ok := t.(T); ok && (is == nil || is(x)) {
@@ -309,7 +310,7 @@ func joinPatterns(types []Type) []Type {
 	return append(others, newPatternType(all))
 }
 
-// newPatternType returns Pattern[patterns] without repetitions.
+// newPatternType returns Pattern[patterns] without duplicates.
 func newPatternType(patterns []*RegexpType) *PatternType {
 	kept := make([]*RegexpType, 0, len(patterns))
 	seen := make(map[string]bool, len(patterns))
@@ -326,8 +327,8 @@ func newPatternType(patterns []*RegexpType) *PatternType {
 	return &PatternType{kept}
 }
 
-// manyRanges is the number from which on ranges are joined in another order
-// than Puppet's.
+// manyRanges is the number of ranges from which they are joined in a different
+// order than in Puppet.
 const manyRanges = 200
 
 func joinVersions(types []Type) []Type {
@@ -342,9 +343,10 @@ func joinVersions(types []Type) []Type {
 	return append([]Type{newSemVerType(all)}, others...)
 }
 
-// joinRanges joins the ranges among types, in the order in which Puppet does:
-// the last takes in what of the others it can, and so on with what is left. Very
-// many are sorted first, by order, so that it takes no time to speak of.
+// joinRanges joins the ranges among types in the same order as Puppet. The last
+// range is joined with as many of the others as possible. Then the same is done
+// with the remaining ranges. If there are very many, they are sorted by order
+// first, because that is faster.
 func joinRanges[T Type](types []Type, join func(a, b T) (T, bool), order func(a, b T) int) []Type {
 	of, others := part[T](types, nil)
 	if len(of) < 2 {
@@ -381,7 +383,7 @@ func joinRanges[T Type](types []Type, join func(a, b T) (T, bool), order func(a,
 }
 
 func joinIntegers(a, b *IntegerType) (*IntegerType, bool) {
-	// They touch if neither ends before the one before the other's beginning.
+	// They touch if no integer is between them.
 	apart := func(a, b *IntegerType) bool {
 		return a.HasMax && b.HasMin && a.Max < b.Min && a.Max+1 < b.Min
 	}
@@ -391,7 +393,8 @@ func joinIntegers(a, b *IntegerType) (*IntegerType, bool) {
 	return hull(a, b), true
 }
 
-// hull returns the range from the lower beginning to the higher end.
+// hull returns the range from the smaller lower bound to the larger upper
+// bound.
 func hull(a, b *IntegerType) *IntegerType {
 	t := &IntegerType{}
 	if a.HasMin && b.HasMin {
@@ -444,7 +447,7 @@ func joinTimestamps(a, b *TimestampType) (*TimestampType, bool) {
 	return t, true
 }
 
-// newSemVerType returns SemVer[ranges] with ranges that touch joined.
+// newSemVerType returns SemVer[ranges]. It joins ranges that touch.
 func newSemVerType(ranges []*SemVerRange) *SemVerType {
 	var joined []*SemVerRange
 	for len(ranges) > 0 {

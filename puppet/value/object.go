@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// An ObjectType is a type with attributes and functions of its own, made of a
-// hash as Object[{…}] has it.
+// An ObjectType is a type with its own attributes and functions. It is made
+// from a hash, as in Object[{…}].
 type ObjectType struct {
 	name    string
-	parent  Type // or nil; an object type, or an alias of one, has members to inherit
+	parent  Type // or nil; inherited members come from an object type or an alias of one
 	defined bool
 
 	params     []*Member
@@ -17,35 +17,35 @@ type ObjectType struct {
 	functions  []*Member
 
 	equality     []string // names of attributes; see hasEquality
-	hasEquality  bool     // without it all attributes count
+	hasEquality  bool     // if it is false, all attributes are compared
 	equalityType bool     // objects of another type are never equal
 	checks       Value    // or nil
 	annotations  *Hash    // or nil
 
-	native Native // what a program around the language says
+	native Native // definitions of the host
 
 	all      []*Member   // attributes, those of parents first
-	slots    []*Member   // of those, what an object has values for, in the order of arguments
-	required int         // of slots, how many an object cannot be without
-	init     *StructType // what an object may be made of
+	slots    []*Member   // the attributes that an object has values for, in the order of arguments
+	required int         // number of required slots
+	init     *StructType // type of the hash that an object can be made from
 }
 
 // A Member is an attribute, a function or a parameter of an object type.
 type Member struct {
 	Name string
-	Of   *ObjectType // which declares it
-	Type Type        // of an attribute's value; of a function, a Callable
-	// Kind is empty for ordinary attributes and functions, or one of constant,
-	// derived, given_or_derived and reference.
+	Of   *ObjectType // the type that declares it
+	Type Type        // of the value of an attribute; for a function, a Callable
+	// Kind is empty for ordinary attributes and functions. Otherwise it is
+	// constant, derived, given_or_derived or reference.
 	Kind        string
 	Role        Role
 	Final       bool
 	Override    bool
-	Value       Value // an attribute's value unless one is given, or nil
+	Value       Value // default value of an attribute, or nil
 	Annotations *Hash // or nil
 }
 
-// A Role is what a member is.
+// A Role is the kind of a member.
 type Role uint8
 
 // The roles of members.
@@ -74,7 +74,7 @@ const (
 	kindReference      = "reference"
 )
 
-// label names the member in messages.
+// label returns the name of the member for messages.
 func (m *Member) label() string {
 	return fmt.Sprintf("%s %s[%s]", m.Role, m.Of.label(), m.Name)
 }
@@ -82,12 +82,12 @@ func (m *Member) label() string {
 // anyObject is Object without parameters.
 var anyObject = &ObjectType{defined: true, equalityType: true, init: anyStruct}
 
-// DeclareObjectType returns an object type that is yet to be defined: types may
-// refer to it already.
+// DeclareObjectType returns an object type that is not defined yet. Other types
+// can already refer to it.
 func DeclareObjectType(name string) *ObjectType { return &ObjectType{name: name} }
 
-// newObjectType returns the object type that init describes. A name in init
-// counts if name is empty. An error is a [*TypeError].
+// newObjectType returns the object type that init describes. If name is empty,
+// the name in init is used. An error is a [*TypeError].
 func newObjectType(name string, init *Hash) (*ObjectType, error) {
 	t := &ObjectType{name: name}
 	if err := t.Define(init); err != nil {
@@ -121,8 +121,8 @@ func (t *ObjectType) typeParameters() []*Member {
 	return override(p.typeParameters(), t.params)
 }
 
-// override returns members with each of more in the place of the one of its
-// name, or behind.
+// override returns members with those of more added. A member of more replaces
+// the member with the same name.
 func override(members, more []*Member) []*Member {
 	if len(more) == 0 {
 		return members
@@ -142,7 +142,8 @@ func findMember(members []*Member, name string) int {
 	return slices.IndexFunc(members, func(m *Member) bool { return m.Name == name })
 }
 
-// Member returns the attribute or function of a name, inherited or not.
+// Member returns the attribute or function with a name, including inherited
+// ones.
 func (t *ObjectType) Member(name string) (*Member, bool) {
 	for ; t != nil; t = t.super() {
 		if i := findMember(t.attributes, name); i >= 0 {
@@ -155,8 +156,9 @@ func (t *ObjectType) Member(name string) (*Member, bool) {
 	return nil, false
 }
 
-// parameters returns the names and types of an object's attributes in the order
-// in which [ObjectType.Create] takes them, and how many there have to be.
+// parameters returns the names and types of the attributes of an object in the
+// order in which [ObjectType.Create] takes them, and the number of required
+// ones.
 func (t *ObjectType) parameters() (names []string, types []Type, required int) {
 	for _, m := range t.slots {
 		names = append(names, m.Name)
@@ -165,8 +167,8 @@ func (t *ObjectType) parameters() (names []string, types []Type, required int) {
 	return names, types, t.required
 }
 
-// equalityAttributes returns the names of what makes objects of t, and of its
-// parents, equal.
+// equalityAttributes returns the names of the attributes that are compared in
+// objects of t, including those of its parents.
 func (t *ObjectType) equalityAttributes() []string {
 	var names []string
 	if p := t.super(); p != nil {
@@ -175,7 +177,7 @@ func (t *ObjectType) equalityAttributes() []string {
 	return append(names, t.ownEquality()...)
 }
 
-// ownEquality returns those that t itself adds.
+// ownEquality returns the names that t itself adds.
 func (t *ObjectType) ownEquality() []string {
 	if t.hasEquality {
 		return t.equality
@@ -189,8 +191,8 @@ func (t *ObjectType) ownEquality() []string {
 	return names
 }
 
-// same reports whether the types are one. Types of a name are, since a name
-// stands for one type.
+// same reports whether both types are the same. Types with the same name are,
+// because a name belongs to only one type.
 func (t *ObjectType) same(o *ObjectType) bool {
 	if t == o {
 		return true
@@ -242,8 +244,8 @@ func (q *query) extensionAccepts(t *ExtensionType, from Type) bool {
 	return true
 }
 
-// holds reports whether v is an object of the type. All types are objects too,
-// of types that the language has no names for.
+// holds reports whether v is an object of the type. All types are objects, too,
+// of types without names in the language.
 func (t *ObjectType) holds(v Value) bool {
 	switch v := v.(type) {
 	case *Object:
@@ -268,12 +270,12 @@ func (t *ExtensionType) holds(o *Object) bool {
 	return true
 }
 
-// An Object is an instance of an object type. It never changes.
+// An Object is an instance of an object type. It is immutable.
 type Object struct {
 	typ    *ObjectType
 	values []Value // in the order of the type's slots
 	shape
-	payload any // what it stands for outside of the language, or nil
+	payload any // the value of the host that it stands for, or nil
 }
 
 // Type returns the object's type.
@@ -290,8 +292,8 @@ func (o *Object) Get(name string) (Value, bool) {
 	return nil, false
 }
 
-// init returns the hash that the object could be made of: its attributes
-// without those that have the value which they have anyway.
+// init returns the hash from which the object can be made. It leaves out
+// attributes that have their default value.
 func (o *Object) init() *Hash {
 	var b HashBuilder
 	for _, m := range o.typ.all {
@@ -321,11 +323,11 @@ func (o *Object) inferred() Type {
 	return &ExtensionType{o.typ, b.Build()}
 }
 
-// Create returns an object of the type, made of its attributes one by one, or
-// of a hash of them. An error is a [*TypeError] and says what does not fit.
+// Create returns an object of the type. It is made from its attributes, or from
+// a hash of them. An error is a [*TypeError] that describes what does not fit.
 func (t *ObjectType) Create(args []Value) (*Object, error) {
 	if !t.defined || t.isAny() {
-		return nil, &TypeError{"object", "Object is no type to make objects of", -1}
+		return nil, &TypeError{"object", "Object without parameters cannot have objects", -1}
 	}
 	if len(args) == 1 {
 		if h, ok := args[0].(*Hash); ok && Instance(t.init, h) {
@@ -359,7 +361,7 @@ func countArguments(lo, hi int) string {
 	return fmt.Sprintf("%d to %d arguments", lo, hi)
 }
 
-// fromHash returns the object of a hash that is of the right type.
+// fromHash returns the object that a hash of the right type describes.
 func (t *ObjectType) fromHash(h *Hash) *Object {
 	values := make([]Value, len(t.slots))
 	for i, m := range t.slots {
@@ -368,7 +370,7 @@ func (t *ObjectType) fromHash(h *Hash) *Object {
 			v = m.Value
 		}
 		if v == nil {
-			v = Undef{} // the type allows it, or the hash would not fit
+			v = Undef{} // the type allows it, otherwise the hash would not fit
 		}
 		values[i] = v
 	}
@@ -383,7 +385,8 @@ func (t *ObjectType) object(values []Value) *Object {
 	return &Object{typ: t, values: values, shape: s.close()}
 }
 
-// sameObjects compares by the attributes that make objects of their type equal.
+// sameObjects compares objects by the attributes that define the equality of
+// their type.
 func sameObjects(a, b *Object) bool {
 	if a == b {
 		return true
@@ -404,7 +407,8 @@ func sameObjects(a, b *Object) bool {
 	return true
 }
 
-// equalAcrossTypes reports whether an object of type a may equal one of type b.
+// equalAcrossTypes reports whether an object of type a can be equal to an
+// object of type b.
 func equalAcrossTypes(a, b *ObjectType) bool {
 	for ; a != nil; a = a.super() {
 		if a.equalityType {
@@ -436,8 +440,8 @@ type ExtensionType struct {
 	Params *Hash // by name of the parameter
 }
 
-// args returns the parameters as they are written: one by one, or, if the type
-// has more than two, as one hash.
+// args returns the parameters in the form of the source: positional, or as one
+// hash if the type has more than two.
 func (t *ExtensionType) args() []Value {
 	params := t.Base.typeParameters()
 	if len(params) > 2 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// object defines an object type of a hash as it is written.
+// object defines an object type from the source of a hash.
 func object(t *testing.T, w *world, name, init string) *ObjectType {
 	t.Helper()
 	v, err := parseLiteral(init, w.lookup)
@@ -200,7 +200,7 @@ func TestTypeSet(t *testing.T) {
 		"{ pcore_version => '1.0.0', types => { 'A' => Integer }, references => { 'A' => { name => 'B', version_range => '1.x' } } }":                        "both a type and a reference",
 		"{ pcore_version => '1.0.0', references => { 'A' => { name => 'B', version_range => '1.x' }, 'C' => { name => 'B', version_range => '>=1.5.0' } } }": "overlap",
 		"{ pcore_version => '1.0.0', references => { 'A' => { name => 'B' } } }":                                                                             "needs name and version_range",
-		"{ pcore_version => '1.0.0', size => 1 }":                                                                                                            "no use for the key 'size'",
+		"{ pcore_version => '1.0.0', size => 1 }":                                                                                                            "the key 'size' is not supported",
 	} {
 		if _, err := set(src); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", src, err, want)

@@ -1,7 +1,7 @@
 package value
 
-// initHash returns the hash that the type could be made of. Constants whose
-// type is that of their value are under constants.
+// initHash returns the hash from which the type can be made. Constants whose
+// type is the type of their value are under constants.
 func (t *ObjectType) initHash() *Hash {
 	var b HashBuilder
 	put := func(key string, v Value) { b.Put(String(key), v) }
@@ -56,8 +56,8 @@ func memberHashes(members []*Member) *Hash {
 	return b.Build()
 }
 
-// init returns what the member could be made of: its type alone where that is
-// all there is to say.
+// init returns the value from which the member can be made: only its type, if
+// there is nothing else to describe.
 func (m *Member) init() Value {
 	typ, value := m.Type, m.Value
 	if m.Role == TypeParameter {
@@ -93,7 +93,7 @@ func (m *Member) init() Value {
 	return b.Build()
 }
 
-// initHash returns the hash that the type set could be made of.
+// initHash returns the hash from which the type set can be made.
 func (t *TypeSetType) initHash() *Hash {
 	var b HashBuilder
 	put := func(key string, v Value) { b.Put(String(key), v) }

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Define makes the type what init describes: the keys name, parent,
-// type_parameters, attributes, constants, functions, equality,
-// equality_include_type, checks and annotations. It is to be called once,
-// before the type is shared by goroutines and after its parent is defined. An
-// error is a [*TypeError].
+// Define defines the type with the keys of init: name, parent, type_parameters,
+// attributes, constants, functions, equality, equality_include_type, checks and
+// annotations. It must be called once, before goroutines share the type and
+// after its parent is defined. An error is a [*TypeError].
 func (t *ObjectType) Define(init *Hash) error {
 	d := definer{t: t, init: init}
 	for _, step := range []func() error{d.keys, d.parent, d.params, d.attributes, d.functions, d.equality} {
@@ -21,7 +20,7 @@ func (t *ObjectType) Define(init *Hash) error {
 	return nil
 }
 
-// A definer is at work on one object type.
+// A definer holds the state of defining an object type.
 type definer struct {
 	t         *ObjectType
 	init      *Hash
@@ -32,7 +31,7 @@ func (d *definer) errorf(kind, format string, args ...any) error {
 	return &TypeError{kind, fmt.Sprintf(format, args...), -1}
 }
 
-// wrong says that a part of the description is of the wrong type.
+// wrong returns the error of a part of the description that has the wrong type.
 func (d *definer) wrong(what, expected string, v Value) error {
 	return d.errorf("object", "%s of %s expects %s, got %s", what, d.t.label(), expected, DescribeValue(v))
 }
@@ -130,7 +129,7 @@ func (d *definer) parent() error {
 	return nil
 }
 
-// members returns attributes and functions, inherited ones too.
+// members returns attributes and functions, including inherited ones.
 func (t *ObjectType) members() []*Member {
 	var members []*Member
 	if p := t.super(); p != nil {
@@ -286,7 +285,7 @@ func (d *definer) member(m *Member, spec *Hash) error {
 	return nil
 }
 
-// checkOverride compares a member with the inherited one of its name.
+// checkOverride compares a member with the inherited member with the same name.
 func (d *definer) checkOverride(m *Member, inherited []*Member) error {
 	i := findMember(inherited, m.Name)
 	if i < 0 {
@@ -302,7 +301,7 @@ func (d *definer) checkOverride(m *Member, inherited []*Member) error {
 	case p.Final && !(p.Kind == kindConstant && m.Kind == kindConstant):
 		return d.errorf("override", "%s cannot override %s, which is final", m.label(), p.label())
 	case !m.Override:
-		return d.errorf("override", "%s overrides %s and must say so: override => true", m.label(), p.label())
+		return d.errorf("override", "%s overrides %s: add override => true", m.label(), p.label())
 	case !Assignable(p.Type, m.Type):
 		return d.errorf("override", "%s overrides %s with a type that does not fit", m.label(), p.label())
 	}
@@ -375,7 +374,7 @@ func (d *definer) equalityOf(name string) error {
 	if i >= 0 {
 		m = d.inherited[i]
 	} else if m, _ = t.Member(name); m == nil {
-		return d.errorf("object", "equality of %s: there is no attribute %s", t.label(), name)
+		return d.errorf("object", "equality of %s: the attribute %s does not exist", t.label(), name)
 	}
 	if m.Role != Attribute || m.Kind == kindConstant {
 		return d.errorf("object", "equality of %s: %s is not an attribute that objects have", t.label(), m.label())
@@ -383,7 +382,7 @@ func (d *definer) equalityOf(name string) error {
 	return nil
 }
 
-// finish works out what objects of the type are made of.
+// finish determines how objects of the type are made.
 func (d *definer) finish() {
 	t := d.t
 	t.all = t.attributes
@@ -409,7 +408,7 @@ func (d *definer) finish() {
 	t.defined = true
 }
 
-// isQualifiedReference reports whether s is like My::Type.
+// isQualifiedReference reports whether s has the form My::Type.
 func isQualifiedReference(s string) bool {
 	for seg := range strings.SplitSeq(s, "::") {
 		if seg == "" || seg[0] < 'A' || seg[0] > 'Z' || !isWord(seg) {
@@ -419,12 +418,12 @@ func isQualifiedReference(s string) bool {
 	return true
 }
 
-// isMemberName reports whether s is like my_name.
+// isMemberName reports whether s has the form my_name.
 func isMemberName(s string) bool {
 	return s != "" && (s[0] == '_' || 'a' <= s[0] && s[0] <= 'z') && isWord(s)
 }
 
-// isWord reports whether s is letters, digits and underscores, of ASCII.
+// isWord reports whether s consists of ASCII letters, digits and underscores.
 func isWord(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {

@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// maxTypeDepth is how many types may stand in each other. Deeper ones are
-// refused by [Parametrize].
+// maxTypeDepth is the largest depth of nested types. [Parametrize] returns an
+// error for deeper types.
 const maxTypeDepth = 500
 
-// maxTypes is how many types may stand in a type, each counted as often as it
-// would be written; larger ones are refused by [Parametrize].
+// maxTypes is the largest number of types in a type. Each is counted as often
+// as it would be written. [Parametrize] returns an error for larger types.
 const maxTypes = 100_000
 
-// Parametrize returns t[args…]. Arrays among args count as their elements, for
-// most types. An error is a [*TypeError]. For references that make several types
-// at once, File['a', 'b'], see [Refer].
+// Parametrize returns t[args…]. For most types, an array in args is replaced by
+// its elements. An error is a [*TypeError].
 func Parametrize(t Type, args []Value) (Type, error) {
 	made, err := parametrize(t, args)
 	if err != nil {
@@ -156,8 +155,8 @@ func parametrizeNested(t Type, args []Value) (Type, error) {
 	return nil, typeErrorf("not-parametrized", -1, "%s takes no parameters", t.Name())
 }
 
-// makeInteger makes a range of one or two numbers, the word default for no
-// bound.
+// makeInteger makes a range from one or two numbers. The word default stands
+// for an open bound.
 func makeInteger(name string, args []Value) (Type, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, badArity(name, 1, 2, len(args))
@@ -190,7 +189,7 @@ func makeRange(name string, args []Value, first int) (*IntegerType, error) {
 	return t, nil
 }
 
-// makeSize makes a size of a type Integer, or of one or two numbers.
+// makeSize makes a size from a type Integer, or from one or two numbers.
 func makeSize(name string, args []Value, first int) (*IntegerType, error) {
 	if len(args) == 1 {
 		if t, ok := args[0].(*IntegerType); ok {
@@ -342,8 +341,8 @@ func makeSemVer(args []Value) (Type, error) {
 	return newSemVerType(ranges), nil
 }
 
-// timeArgs returns the bounds of a range of time, each a T or nil for none.
-// What is not one yet is made one by T.new.
+// timeArgs returns the bounds of a range of Timespans or Timestamps. A bound is
+// nil if there is none. Other arguments are converted with T.new.
 func timeArgs(t Type, args []Value) (bounds [2]Value, err error) {
 	if len(args) > 2 {
 		return bounds, badArity(t.Name(), 0, 2, len(args))
@@ -416,7 +415,7 @@ func makeURI(args []Value) (Type, error) {
 		for k, p := range v.All() {
 			name, _ := k.(String)
 			if !slices.Contains(uriParts[:], string(name)) || !isURIParam(string(name), p) {
-				return nil, typeErrorf("argument-type", 0, "URI[]: %s => %s is no component of an address", Inspect(k), Inspect(p))
+				return nil, typeErrorf("argument-type", 0, "URI[]: %s => %s is not a component of a URI", Inspect(k), Inspect(p))
 			}
 		}
 		if v.Len() == 0 {
@@ -515,8 +514,8 @@ func typeArgs(name string, args []Value) ([]Type, error) {
 	return types, nil
 }
 
-// oneType returns the one argument as a type; text: a string stands for the
-// type of that string.
+// oneType returns the only argument as a type. If text is set, a string stands
+// for the type of that string.
 func oneType(name string, args []Value, text bool) (Type, error) {
 	if len(args) != 1 {
 		return nil, badArity(name, 1, 1, len(args))
@@ -532,8 +531,8 @@ func oneType(name string, args []Value, text bool) (Type, error) {
 	return nil, badArgument(name, 0, "a Type", args[0])
 }
 
-// isNameOf reports whether s is a name as of a class: lower case segments, each
-// of which begins with a letter.
+// isNameOf reports whether s has the form of the name of a class: segments in
+// lower case, each of which begins with a letter.
 func isNameOf(s string) bool {
 	s = strings.TrimPrefix(s, "::")
 	for seg := range strings.SplitSeq(s, "::") {

@@ -11,7 +11,7 @@ func makeArray(args []Value) (Type, error) {
 		return nil, badArity("Array", 1, 3, n)
 	}
 	elem, ok := args[0].(Type)
-	if !ok && n == 2 { // a size alone
+	if !ok && n == 2 { // only a size
 		elem = AnyType{}
 	} else if !ok {
 		return nil, badArgument("Array", 0, "a Type", args[0])
@@ -54,7 +54,7 @@ func makeHash(args []Value) (Type, error) {
 		var err error
 		if size, err = makeSize("Hash", args[2:], 2); err != nil {
 			if n == 3 {
-				err.(*TypeError).Arg = -1 // whom Puppet does not blame
+				err.(*TypeError).Arg = -1 // Puppet does not report the argument
 			}
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func makeHash(args []Value) (Type, error) {
 	return newHashType(args[0].(Type), args[1].(Type), size), nil
 }
 
-// sizeAtEnd takes one or two arguments that are a size from the end of args.
+// sizeAtEnd removes a size of one or two arguments from the end of args.
 func sizeAtEnd(name string, args []Value) (rest []Value, size *IntegerType, err error) {
 	n := len(args)
 	from := n
@@ -106,8 +106,9 @@ func makeTuple(args []Value) (Type, error) {
 	return newTupleType(types, size), nil
 }
 
-// makeStruct makes a struct of a hash. A key that is a string may be absent if
-// its value may be undef; Optional['k'] and NotUndef['k'] say so themselves.
+// makeStruct makes a struct from a hash. If a key is a string, the key is
+// optional if its value can be undef. Optional['k'] and NotUndef['k'] set this
+// explicitly.
 func makeStruct(args []Value) (Type, error) {
 	if len(args) != 1 {
 		return nil, badArity("Struct", 1, 1, len(args))
@@ -147,8 +148,9 @@ func makeStruct(args []Value) (Type, error) {
 	return newStructType(elements), nil
 }
 
-// typeOf returns a value where a type is expected as one: a name as that of a
-// class of the runtime, all else as its own type.
+// typeOf returns the type that a value stands for where a type is expected. A
+// string is the name of a class of the runtime. Other values stand for their
+// own type.
 func typeOf(v Value) Type {
 	switch v := v.(type) {
 	case Type:
@@ -159,7 +161,7 @@ func typeOf(v Value) Type {
 	return Generalize(Infer(v))
 }
 
-// literal returns the one string that t is the type of.
+// literal returns the string if t is the type of a single string.
 func literal(t Type) (string, bool) {
 	switch t := t.(type) {
 	case *StringType:
@@ -172,8 +174,9 @@ func literal(t Type) (string, bool) {
 	return "", false
 }
 
-// makeCallable makes a callable of types of parameters, a size and the type of
-// a block; or of an array of them, and the type of what is returned.
+// makeCallable makes a callable from the types of parameters, a size and the
+// type of a block. The arguments can also be an array of these and the type of
+// the result.
 func makeCallable(args []Value) (Type, error) {
 	var result Type
 	if len(args) > 0 {
@@ -207,8 +210,8 @@ func makeCallable(args []Value) (Type, error) {
 	return NewCallableType(newTupleType(types, size), block, result), nil
 }
 
-// isCallable reports whether t is a Callable, or a sum of such; optional: of
-// them or nothing.
+// isCallable reports whether t is a Callable or a union of Callables. If
+// optional is set, t can also be optional.
 func isCallable(t Type, optional bool, seen *aliasChain) bool {
 	switch t := t.(type) {
 	case *CallableType:
@@ -239,12 +242,12 @@ func makeInit(args []Value) (Type, error) {
 	return newInitType(t, args[1:]), nil
 }
 
-// refer returns what a reference to a class, a type of resource or a resource
-// refers to, t being Class, Resource or a type as File: a Type, or, with several
-// titles or an array of them, an Array of types, or, with undef as the title,
-// Undef. An error is a [*TypeError]; of
-// kind "resource-parameter" if t is a reference to one resource already, which
-// has parameters and no titles.
+// refer returns the result of a reference to a class, a resource type or a
+// resource. t is Class, Resource or a type such as File. The result is a Type.
+// For several titles or an array of titles, it is an Array of types. If the
+// title is undef, it is Undef. An error is a [*TypeError]. If t is a reference
+// to one resource already, the error has the kind "resource-parameter", because
+// a resource has parameters and not titles.
 func refer(t Type, args []Value) (Value, error) {
 	if len(args) == 0 {
 		return nil, badArity(t.Name(), 1, -1, 0)
@@ -265,7 +268,7 @@ func className(v Value, arg int) (Type, error) {
 	s, ok := v.(String)
 	name := strings.TrimPrefix(strings.ToLower(string(s)), "::")
 	if !ok || !isNameOf(name) {
-		return nil, typeErrorf("name", arg, "%s is no name of a class", Inspect(v))
+		return nil, typeErrorf("name", arg, "%s is not the name of a class", Inspect(v))
 	}
 	return &ClassType{name}, nil
 }
@@ -281,7 +284,7 @@ func (t *ResourceType) refer(args []Value) (Value, error) {
 		case String:
 			name := capitalize(string(v))
 			if !isResourceName(name) {
-				return nil, typeErrorf("name", 0, "%s is no name of a resource type", quoteString(name))
+				return nil, typeErrorf("name", 0, "%s is not the name of a resource type", quoteString(name))
 			}
 			t = &ResourceType{TypeName: name, lower: strings.ToLower(name)}
 		}
@@ -305,7 +308,7 @@ func (t *ResourceType) refer(args []Value) (Value, error) {
 	})
 }
 
-// referEach makes a type of each title, undef left out.
+// referEach makes a type for each title. It leaves out undef.
 func referEach(args []Value, all, first int, make func(v Value, arg int) (Type, error)) (Value, error) {
 	several := len(args) > 1 || isArray(args[0])
 	var types []Value
@@ -328,7 +331,7 @@ func referEach(args []Value, all, first int, make func(v Value, arg int) (Type, 
 	return types[0], nil
 }
 
-// isResourceName reports whether s is like File or My::Type.
+// isResourceName reports whether s has the form File or My::Type.
 func isResourceName(s string) bool {
 	return isQualifiedReference(strings.TrimPrefix(s, "::"))
 }

@@ -18,7 +18,7 @@ func testTypes(t *testing.T) *world {
 	})
 }
 
-// TestParametrizePlaces compares with the places that Puppet blames.
+// TestParametrizePlaces compares the positions of errors with those of Puppet.
 func TestParametrizePlaces(t *testing.T) {
 	w := testTypes(t)
 	f, err := os.Open("testdata/parametrize.jsonl")
@@ -68,7 +68,7 @@ func TestParametrizePlaces(t *testing.T) {
 	}
 }
 
-// column returns where argument n of an expression begins, 1 for n below 0.
+// column returns the column of argument n of an expression, or 1 if n < 0.
 func column(expr string, n int) int {
 	if n < 0 {
 		return 1
@@ -94,7 +94,7 @@ func column(expr string, n int) int {
 	return -1
 }
 
-// parseLiteral parses what parseTypeWith takes as an argument of a type.
+// parseLiteral parses an argument of a type as parseTypeWith does.
 func parseLiteral(src string, lookup func(name string) (Type, bool)) (Value, error) {
 	p := typeParser{src: src, lookup: lookup}
 	return p.whole()

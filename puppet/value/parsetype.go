@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// ParseType parses a type as it is written in the language: Array[Integer, 1],
-// Struct[{'a' => String}]. Arguments are literals and types; there are no
-// variables, calls or operators. Names are looked up with [Builtin]; what it
-// does not know becomes a [ReferenceType]. An error is a [*TypeError].
+// ParseType parses a type in the syntax of the language: Array[Integer, 1],
+// Struct[{'a' => String}]. Arguments can be literals and types, but not
+// variables, calls or operators. Names are looked up with [Builtin]. An unknown
+// name becomes a [ReferenceType]. An error is a [*TypeError].
 func ParseType(src string) (Type, error) { return parseTypeWith(src, nil) }
 
-// parseTypeWith is [ParseType] with names that lookup knows, if it is not nil,
-// beyond those of [Builtin].
+// parseTypeWith is [ParseType] that also looks up names with lookup, if lookup
+// is not nil.
 func parseTypeWith(src string, lookup func(name string) (Type, bool)) (Type, error) {
 	p := typeParser{src: src, lookup: lookup}
 	v, err := p.whole()
@@ -27,7 +27,7 @@ func parseTypeWith(src string, lookup func(name string) (Type, bool)) (Type, err
 	return t, nil
 }
 
-// clipText returns the beginning of a text, for messages.
+// clipText returns the beginning of a string, for messages.
 func clipText(s string) string {
 	if len(s) > 60 {
 		s = strings.ToValidUTF8(s[:60], "") + "…"
@@ -35,7 +35,7 @@ func clipText(s string) string {
 	return quoteString(s)
 }
 
-// A typeParser reads types by recursive descent.
+// A typeParser parses types by recursive descent.
 type typeParser struct {
 	src    string
 	at     int
@@ -129,7 +129,7 @@ func (p *typeParser) typ() (Value, error) {
 	}
 	name := strings.TrimPrefix(p.src[start:p.at], "::")
 	if !isQualifiedReference(name) {
-		return nil, p.errorf("%s is no name of a type", quoteString(name))
+		return nil, p.errorf("%s is not the name of a type", quoteString(name))
 	}
 	t, ok := Builtin(name)
 	if !ok && p.lookup != nil {
@@ -266,7 +266,7 @@ func (p *typeParser) double() (Value, error) {
 	return nil, p.errorf("the string does not end")
 }
 
-// unicodeEscape reads what follows \u: four digits, or up to six in braces.
+// unicodeEscape parses the part after \u: four digits, or up to six in braces.
 func unicodeEscape(s string) (n int, r rune) {
 	digits := ""
 	if strings.HasPrefix(s, "{") {

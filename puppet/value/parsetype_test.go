@@ -58,7 +58,8 @@ func TestParseType(t *testing.T) {
 	}
 }
 
-// FuzzParseType checks that what a type prints as is that type.
+// FuzzParseType checks that parsing the printed form of a type returns the
+// type.
 func FuzzParseType(f *testing.F) {
 	for _, src := range []string{"Integer[1, 2]", "Struct[{'a' => Optional[String[1]], Optional['b'] => Any}]", "Callable[[Integer, 1, default, Callable], String]",
 		"Variant[Enum['a', 'b', true], Pattern[/a\\/b/], Regexp[/x/]]", "Object[{name => 'A', attributes => {'a' => Integer}}]",
@@ -71,8 +72,8 @@ func FuzzParseType(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Some types print as what cannot be read: names of a runtime as words,
-		// a key '' that was in Optional.
+		// The printed form of some types cannot be parsed: names of a runtime
+		// as words, and a key '' in Optional.
 		printed := Describe(typ)
 		for _, word := range []string{"Unit", "Runtime", "Object[", "TypeSet[", "= TypeReference", "NaN", "default", "''"} {
 			if strings.Contains(printed, word) {

@@ -1,8 +1,8 @@
 package value
 
-// A reducer finds the common type of values: common of the first two, of that
-// and the third, and so on. It does not make a type each time, so that many
-// strings, or many hashes of strings, take no more than linear time.
+// A reducer finds the common type of values: the common type of the first two,
+// then of the result and the third, and so on. It does not make a type in each
+// step, so that many strings, or many hashes of strings, take only linear time.
 type reducer struct {
 	kind    reduction
 	ints    IntegerType
@@ -10,8 +10,8 @@ type reducer struct {
 	first   string              // of strings
 	strings map[string]struct{} // all of them; nil: first alone
 	key     *reducer            // of hashes without a size
-	elem    *reducer            // of those, and of arrays without a size
-	any     Type                // all else
+	elem    *reducer            // of these hashes, and of arrays without a size
+	any     Type                // the common type in other cases
 }
 
 type reduction uint8
@@ -26,7 +26,7 @@ const (
 	reduceTypes
 )
 
-// add takes in a value.
+// add adds a value.
 func (r *reducer) add(v Value) {
 	switch v := v.(type) {
 	case Int:
@@ -68,14 +68,14 @@ func (r *reducer) addString(s string) {
 	r.strings[s] = struct{}{}
 }
 
-// addType takes in what was inferred.
+// addType adds an inferred type.
 func (r *reducer) addType(t Type) {
 	if r.kind == reduceNothing {
 		r.set(t)
 		return
 	}
 	switch t := t.(type) {
-	case UndefType, UnitType: // what is nothing does not count
+	case UndefType, UnitType: // undef is ignored
 		if r.kind != reduceTypes {
 			return
 		}
@@ -116,7 +116,7 @@ func (r *reducer) addType(t Type) {
 	r.set(common(r.typ(), t))
 }
 
-// set makes t what was found so far.
+// set replaces the result so far with t.
 func (r *reducer) set(t Type) {
 	*r = reducer{kind: reduceTypes, any: t}
 	switch t := t.(type) {
@@ -149,7 +149,7 @@ func (r *reducer) set(t Type) {
 	}
 }
 
-// typ returns the common type of all that was taken in.
+// typ returns the common type of all added values.
 func (r *reducer) typ() Type {
 	switch r.kind {
 	case reduceInts:

@@ -4,14 +4,14 @@ import (
 	"bolt/internal/regexp"
 )
 
-// A Regexp is a regular expression of the language, as Ruby writes them. See
-// package regexp for what it can do. It may be used by many goroutines.
+// A Regexp is a regular expression of the language, in Ruby's syntax. Package
+// regexp describes the supported features. It is safe for concurrent use.
 type Regexp struct {
 	re *regexp.Regexp
 }
 
-// NewRegexp returns the regular expression src. An error is a [*regexp.Error]
-// and says what is wrong with src.
+// NewRegexp compiles the regular expression src. An error is a [*regexp.Error]
+// that describes the fault in src.
 func NewRegexp(src string) (*Regexp, error) {
 	re, err := regexp.Compile(src)
 	if err != nil {
@@ -20,15 +20,16 @@ func NewRegexp(src string) (*Regexp, error) {
 	return &Regexp{re}, nil
 }
 
-// Source returns the expression as it is written, without the slashes.
+// Source returns the source of the expression, without the slashes.
 func (r *Regexp) Source() string { return r.re.Source() }
 
-// MatchString reports whether r matches s somewhere. An error is
-// [regexp.ErrLimit]: it takes too long to say.
+// MatchString reports whether r matches a part of s. If the match takes too
+// long, the error is [regexp.ErrLimit].
 func (r *Regexp) MatchString(s string) (bool, error) { return r.re.Match(s) }
 
-// Match matches s: groups has the whole match at 0, and each group as a String,
-// or Undef where it took no part. The error is as of MatchString.
+// Match matches s. groups has the whole match at index 0, and each group as a
+// String. A group that did not take part in the match is Undef. The error is as
+// for MatchString.
 func (r *Regexp) Match(s string) (groups []Value, ok bool, err error) {
 	loc, err := r.re.FindIndex(s, 0)
 	if err != nil || loc == nil {
@@ -37,8 +38,9 @@ func (r *Regexp) Match(s string) (groups []Value, ok bool, err error) {
 	return Groups(s, loc), true, nil
 }
 
-// Groups returns the texts of a match in s that is given as pairs of first byte
-// and byte after, as [Regexp.FindIndex] and [Regexp.All] give them.
+// Groups returns the strings of a match in s. loc has pairs of the first byte
+// and the byte after the last, as [Regexp.FindIndex] and [Regexp.All] return
+// them.
 func Groups(s string, loc []int) []Value {
 	groups := make([]Value, len(loc)/2)
 	for i := range groups {

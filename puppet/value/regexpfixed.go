@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// fixedEncoding reports whether Ruby ties an expression to UTF-8, which is when
-// it names a character beyond ASCII, or any character property.
+// fixedEncoding reports whether Ruby sets the encoding of an expression to
+// UTF-8. Ruby does so if the expression contains a character outside of ASCII
+// or a character property.
 func fixedEncoding(src string) bool {
 	for i := 0; i < len(src); i++ {
 		if src[i] >= 0x80 {
@@ -44,9 +45,9 @@ func beyondASCII(hex string) bool {
 	return err == nil && c >= 0x80
 }
 
-// shown returns the expression as Puppet shows it: one that is tied to an
-// encoding has an option more than those that are written, and is a group that
-// says which it has not.
+// shown returns the expression as Puppet prints it. An expression with a fixed
+// encoding has an additional option. Puppet prints it as a group with the
+// options that are not set.
 func (r *Regexp) shown(options string) string {
 	if src := r.Source(); !fixedEncoding(src) {
 		return src

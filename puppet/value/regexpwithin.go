@@ -6,15 +6,15 @@ import (
 	"bolt/internal/regexp"
 )
 
-// A Budget bounds what several matches of regular expressions may take.
+// A Budget limits the work of several matches of regular expressions.
 type Budget = regexp.Budget
 
-// Within returns the expression with a budget for what it does.
+// Within returns the expression with a budget for its work.
 func (r *Regexp) Within(b *Budget) regexp.Within { return r.re.Within(b) }
 
-// RegexpFault returns what kind of error of a regular expression err is:
-// "bad-regexp" when it is none, "regexp-limit" when a match takes too long, ""
-// of all else.
+// RegexpFault returns the kind of an error of a regular expression. It is
+// "bad-regexp" for an invalid expression, "regexp-limit" for a match that takes
+// too long, and "" for other errors.
 func RegexpFault(err error) string {
 	if errors.Is(err, regexp.ErrLimit) {
 		return "regexp-limit"
@@ -25,5 +25,5 @@ func RegexpFault(err error) string {
 	return ""
 }
 
-// Backtracks reports whether a match in s may take long.
+// Backtracks reports whether a match in s can take long.
 func (r *Regexp) Backtracks(s string) bool { return r.re.Backtracks(s) }

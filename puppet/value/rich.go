@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// The keys of hashes that stand for other values in rich data.
+// The keys of hashes that represent other values in rich data.
 const (
 	richType  = "__ptype"
 	richValue = "__pvalue"
 	richFloat = "__float"
 )
 
-// MarshalRich returns v as rich data: JSON in which hashes with the key __ptype
-// stand for what JSON does not have. Keys keep their order. NaN and the
-// infinities are {"__float": "NaN"}. What is in a Sensitive is revealed. As in
-// the original, some types lose their parameter: Boolean[true], Sensitive[T].
-// The error is a *[ConversionError]: iterators and values of the program around
-// have no such form.
+// MarshalRich returns v as rich data. This is JSON in which hashes with the key
+// __ptype represent the values that JSON does not have. Keys keep their order.
+// NaN and the infinities are {"__float": "NaN"}. The content of a Sensitive is
+// revealed. As in Puppet, some types lose their parameter: Boolean[true],
+// Sensitive[T]. Iterators and values of the host cannot be encoded; the error
+// is a *[ConversionError].
 func MarshalRich(v Value) ([]byte, error) {
 	if err := checkSize(v); err != nil {
 		return nil, err
@@ -31,9 +31,9 @@ func MarshalRich(v Value) ([]byte, error) {
 type richWriter struct {
 	b      []byte
 	err    error
-	plain  bool // only what JSON has
+	plain  bool // only plain JSON
 	depth  int
-	types  []openType // around
+	types  []openType // the types around
 	places placeScanner
 }
 
@@ -43,7 +43,7 @@ func (w *richWriter) fail(err error) {
 	}
 }
 
-// enter reports whether to go on, one deeper.
+// enter goes one level deeper and reports whether writing continues.
 func (w *richWriter) enter() bool {
 	if w.depth++; w.depth > MaxDepth {
 		w.fail(convErr(KindLimit, "data stand more than %d deep in each other", MaxDepth))
@@ -85,7 +85,7 @@ func (w *richWriter) value(v Value) {
 			}
 		}
 		if w.plain {
-			w.fail(convErr(KindUnsupported, "%s is no plain data", article(v)))
+			w.fail(convErr(KindUnsupported, "%s is not plain data", article(v)))
 			return
 		}
 		w.rich(v)
@@ -121,7 +121,7 @@ func (w *richWriter) array(a *Array) {
 	w.depth--
 }
 
-// plainKeys reports whether the keys of a hash can be those of a JSON object.
+// plainKeys reports whether the keys of a hash can be keys of a JSON object.
 func plainKeys(h *Hash) bool {
 	for k := range h.All() {
 		if s, ok := k.(String); !ok || s == richType || s == richFloat && h.Len() == 1 {
@@ -138,7 +138,7 @@ func (w *richWriter) hash(h *Hash) {
 	if plainKeys(h) {
 		w.object(h)
 	} else if w.plain {
-		w.fail(convErr(KindUnsupported, "a hash with keys that are no strings is no plain data"))
+		w.fail(convErr(KindUnsupported, "a hash with keys that are not strings is not plain data"))
 	} else {
 		w.begin("Hash")
 		w.key(richValue)
@@ -172,20 +172,20 @@ func (w *richWriter) object(h *Hash) {
 	w.b = append(w.b, '}')
 }
 
-// begin opens an object that stands for a value of a type.
+// begin starts an object that represents a value of a type.
 func (w *richWriter) begin(name string) {
 	w.b = append(w.b, `{"`+richType+`":`...)
 	w.b = appendJSONString(w.b, name)
 }
 
-// key writes a further key.
+// key writes another key.
 func (w *richWriter) key(name string) {
 	w.b = append(w.b, ',')
 	w.b = appendJSONString(w.b, name)
 	w.b = append(w.b, ':')
 }
 
-// text writes what is told by a text.
+// text writes a value that is represented by a string.
 func (w *richWriter) text(name, s string) {
 	w.begin(name)
 	w.key(richValue)
@@ -229,9 +229,9 @@ func (w *richWriter) rich(v Value) {
 	}
 }
 
-// instance writes an object: its attributes without those that have the value
-// which they have anyway. Of the types that the language has itself only the
-// last ones are left out.
+// instance writes an object, without the attributes that have their default
+// value. For the types of the language itself, it leaves out only trailing
+// attributes.
 func (w *richWriter) instance(o *Object) {
 	w.begin(o.typ.name)
 	native := o.typ == ErrorType() || o.typ == DeferredType()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// UnmarshalRich undoes [MarshalRich], whose hashes with the key __ptype stand
-// for values. Types that are told by a name are those of the language. The error
-// is a *[ConversionError] or a *[TypeError].
+// UnmarshalRich is the inverse of [MarshalRich]. Hashes with the key __ptype
+// represent other values. The names of types are those of the language. The
+// error is a *[ConversionError] or a *[TypeError].
 func UnmarshalRich(b []byte) (Value, error) {
 	data, err := FromJSON(b)
 	if err != nil {
@@ -22,10 +22,11 @@ func UnmarshalRich(b []byte) (Value, error) {
 	return d.value(data, 0)
 }
 
-// A richReader makes values of data.
+// A richReader converts data to values.
 type richReader struct {
 	root Value
-	// refs holds what references refer to, nil while it is being made.
+	// refs holds the targets of references. A target is nil while it is being
+	// made.
 	refs map[Value]Value
 }
 
@@ -63,14 +64,14 @@ func (d *richReader) value(v Value, depth int) (Value, error) {
 			if typ, ok := made.(Type); ok {
 				return d.instance(typ, v, depth)
 			}
-			return nil, badRich("%s is no type", article(made))
+			return nil, badRich("%s is not a type", article(made))
 		}
 		return d.hash(v, depth)
 	}
 	return v, nil
 }
 
-// hash is a hash that stands for itself.
+// hash converts a hash that represents a hash or a float.
 func (d *richReader) hash(h *Hash, depth int) (Value, error) {
 	if h.Len() == 1 {
 		if f, ok := h.GetString(richFloat); ok {
@@ -97,7 +98,7 @@ func (d *richReader) hash(h *Hash, depth int) (Value, error) {
 	return b.Build(), nil
 }
 
-// typed is a hash that stands for a value of a type.
+// typed converts a hash that represents a value of a type.
 func (d *richReader) typed(name string, h *Hash, depth int) (Value, error) {
 	of, hasValue := h.GetString(richValue)
 	switch name {
@@ -141,12 +142,12 @@ func (d *richReader) typed(name string, h *Hash, depth int) (Value, error) {
 	}
 	t, ok := typeNamed(name)
 	if !ok {
-		return nil, badRich("there is no type %s", clip(name))
+		return nil, badRich("the type %s does not exist", clip(name))
 	}
 	return d.instance(t, h, depth)
 }
 
-// typeNamed finds a type of the language that rich data name.
+// typeNamed finds a type of the language by its name in rich data.
 func typeNamed(name string) (Type, bool) {
 	switch name {
 	case "Error":
@@ -157,7 +158,7 @@ func typeNamed(name string) (Type, bool) {
 	return Builtin(name)
 }
 
-// fromText is a value that is told by a text.
+// fromText converts a value that is represented by a string.
 func fromText(name, s string) (v Value, ok bool, err error) {
 	switch name {
 	case "Binary":
@@ -196,7 +197,7 @@ func (d *richReader) pairs(list *Array, depth int) (Value, error) {
 	return b.Build(), nil
 }
 
-// fields are the other keys of a hash that stands for a value.
+// fields converts the other keys of a hash that represents a value.
 func (d *richReader) fields(h *Hash, depth int) (*Hash, error) {
 	var b HashBuilder
 	for k, v := range h.All() {
@@ -212,7 +213,8 @@ func (d *richReader) fields(h *Hash, depth int) (*Hash, error) {
 	return b.Build(), nil
 }
 
-// instance is a value of a type: told by one value, or by attributes.
+// instance converts a value of a type. It is represented by one value or by
+// attributes.
 func (d *richReader) instance(t Type, h *Hash, depth int) (Value, error) {
 	if of, ok := h.GetString(richValue); ok {
 		v, err := d.value(of, depth+1)
@@ -227,12 +229,13 @@ func (d *richReader) instance(t Type, h *Hash, depth int) (Value, error) {
 	}
 	o, ok := resolveAlias(t).(*ObjectType)
 	if !ok {
-		return nil, badRich("a %s is not told by attributes", clip(TypeString(t)))
+		return nil, badRich("a %s is not represented by attributes", clip(TypeString(t)))
 	}
 	if o.isAny() || !o.defined {
 		return nil, unsupported(t)
 	}
-	// One by one, for one attribute that is a hash could be taken for all.
+	// Positional, because a single attribute that is a hash could be mistaken
+	// for a hash of all attributes.
 	args := make([]Value, 0, len(o.slots))
 	for _, m := range o.slots {
 		v, ok := fields.GetString(m.Name)
@@ -255,8 +258,8 @@ func (d *richReader) instance(t Type, h *Hash, depth int) (Value, error) {
 	return toValue(o.Create(args))
 }
 
-// reference is what stands at another place of the data, as a path like
-// $['a'][0] tells.
+// reference returns the value at another position of the data. path has the
+// form $['a'][0].
 func (d *richReader) reference(path string, depth int) (Value, error) {
 	raw, err := d.walk(path)
 	if err != nil {
@@ -284,7 +287,7 @@ func (d *richReader) reference(path string, depth int) (Value, error) {
 
 // walk follows a path from the root.
 func (d *richReader) walk(path string) (Value, error) {
-	bad := badRich("%q is no path to a value", clip(path))
+	bad := badRich("%q is not a path to a value", clip(path))
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
 		return nil, bad
@@ -302,7 +305,7 @@ func (d *richReader) walk(path string) (Value, error) {
 	return at, nil
 }
 
-// pathStep reads one [0], ['key'] or .key.
+// pathStep parses one [0], ['key'] or .key.
 func pathStep(s string) (key Value, rest string, ok bool) {
 	if s[0] == '.' {
 		end := strings.IndexAny(s[1:], ".[")
@@ -337,8 +340,8 @@ func pathStep(s string) (key Value, rest string, ok bool) {
 	return Int(n), s[end+1:], err == nil
 }
 
-// stepInto is what stands under a key. What stands for a Sensitive or a Hash
-// with other keys is passed through.
+// stepInto returns the value at a key. It skips the hashes that represent a
+// Sensitive or a Hash with other keys.
 func stepInto(v, key Value) (Value, bool) {
 	for {
 		h, ok := v.(*Hash)

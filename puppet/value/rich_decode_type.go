@@ -1,6 +1,6 @@
 package value
 
-// typ is a type that is told by its attributes.
+// typ converts a type that is represented by its attributes.
 func (d *richReader) typ(name string, h *Hash, depth int) (Value, error) {
 	switch name {
 	case "Struct":
@@ -29,7 +29,7 @@ func (d *richReader) typ(name string, h *Hash, depth int) (Value, error) {
 	return t, nil
 }
 
-// known says what a reference to h is, from the inside of h on.
+// known sets the target of references to h that are inside of h.
 func (d *richReader) known(h *Hash, t Type) {
 	if d.refs == nil {
 		d.refs = make(map[Value]Value)
@@ -101,7 +101,7 @@ func (d *richReader) typeSet(h *Hash, depth int) (Value, error) {
 	return toValue(NewTypeSetType("", "", init))
 }
 
-// unfinished reports whether v is a type that is only known by reference yet.
+// unfinished reports whether v is a type that is not complete yet.
 func unfinished(v Value) bool {
 	for {
 		switch t := v.(type) {
@@ -118,7 +118,7 @@ func unfinished(v Value) bool {
 	}
 }
 
-// richFields are the attributes of a type; bad is the first that is wrong.
+// richFields are the attributes of a type. bad is the first invalid attribute.
 type richFields struct {
 	h    *Hash
 	name string
@@ -140,7 +140,8 @@ func (f *richFields) wrong(key string) {
 	}
 }
 
-// typeAt returns an attribute that is a type, or usual.
+// typeAt returns an attribute that is a type. If the attribute is missing, it
+// returns usual.
 func (f *richFields) typeAt(key string, usual Type) Type {
 	v := f.get(key)
 	if v == nil {
@@ -202,7 +203,7 @@ func (f *richFields) typeList(key string) []Type {
 	return types
 }
 
-// args are attributes as parameters, with default for what is missing.
+// args returns attributes as parameters, with default for missing attributes.
 func (f *richFields) args(keys ...string) []Value {
 	args := make([]Value, len(keys))
 	some := false
@@ -222,7 +223,7 @@ func (f *richFields) args(keys ...string) []Value {
 func (f *richFields) parametrize(args []Value) (Type, error) {
 	t, ok := Builtin(f.name)
 	if !ok {
-		return nil, badRich("there is no type %s", clip(f.name))
+		return nil, badRich("the type %s does not exist", clip(f.name))
 	}
 	if len(args) == 0 {
 		return t, nil
@@ -291,7 +292,7 @@ func (f *richFields) typ() (Type, error) {
 	return f.nested()
 }
 
-// nested are types made of types.
+// nested converts types made of types.
 func (f *richFields) nested() (Type, error) {
 	switch f.name {
 	case "Collection":
@@ -375,7 +376,7 @@ func (f *richFields) runtime() (Type, error) {
 	return t, nil
 }
 
-// structure is a Struct, whose elements are told in a way of their own.
+// structure converts a Struct, whose elements have a special form.
 func (d *richReader) structure(h *Hash, depth int) (Value, error) {
 	bad := badRich("the elements of a type Struct are wrong")
 	v, _ := h.GetString("elements")

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A type that has itself inside is written as in Puppet: where it comes again,
-// a reference says at which place of the data it stands, such as
+// A type that contains itself is written as in Puppet. At the second
+// occurrence, a reference contains the path to the type in the data, such as
 // $['a'][0]['resolved_type'].
 
-// An openType is a type that is being written, and where it begins.
+// An openType is a type that is being written, and the offset where it begins.
 type openType struct {
 	t  Type
 	at int
 }
 
-// open begins a type, or, if what is being written is inside of it, writes a
-// reference to it and reports false.
+// open begins a type. If the type is being written already, open writes a
+// reference to it and returns false.
 func (w *richWriter) open(t Type) bool {
 	for _, o := range w.types {
 		if o.t != t {
@@ -25,7 +25,7 @@ func (w *richWriter) open(t Type) bool {
 		}
 		path, ok := w.places.path(w.b, o.at)
 		if !ok {
-			w.fail(convErr(KindUnsupported, "%s has itself inside, and stands under a key that no reference can tell", clip(TypeString(t))))
+			w.fail(convErr(KindUnsupported, "%s contains itself, and is under a key that references cannot contain", clip(TypeString(t))))
 			return false
 		}
 		w.text("LocalRef", path)
@@ -38,14 +38,14 @@ func (w *richWriter) open(t Type) bool {
 // close ends the type that was opened last.
 func (w *richWriter) close() { w.types = w.types[:len(w.types)-1] }
 
-// A placeScanner follows JSON that is being written and knows where its end
-// stands. It looks at no byte twice.
+// A placeScanner follows the JSON that is being written and knows the path to
+// its end. It reads each byte once.
 type placeScanner struct {
 	at    int
 	stack []place
 }
 
-// A place is an array or an object that is not at its end.
+// A place is an array or an object that has not ended.
 type place struct {
 	start  int // of the bracket
 	list   bool
@@ -53,12 +53,13 @@ type place struct {
 	from   int    // where the element begins
 	before []byte // the element before it
 	key    []byte // in an object, quoted
-	value  bool   // behind the key
+	value  bool   // after the key
 	ptype  string // the value of the key __ptype
 }
 
-// path is the path to the collection that begins at start, which must be one
-// of those around the end of b. It is false if there is none.
+// path returns the path to the collection that begins at start. The collection
+// must be around the end of b. If references cannot contain the path, it
+// returns false.
 func (s *placeScanner) path(b []byte, start int) (string, bool) {
 	s.scan(b)
 	var path strings.Builder
@@ -74,7 +75,7 @@ func (s *placeScanner) path(b []byte, start int) (string, bool) {
 			if !step(&path, p.key) {
 				return "", false
 			}
-		case i > 0 && !s.stack[i-1].list && s.stack[i-1].ptype == "Hash": // keys and values take turns
+		case i > 0 && !s.stack[i-1].list && s.stack[i-1].ptype == "Hash": // keys and values alternate
 			if p.index%2 == 0 || !step(&path, p.before) {
 				return "", false
 			}
@@ -85,8 +86,8 @@ func (s *placeScanner) path(b []byte, start int) (string, bool) {
 	return "", false
 }
 
-// step writes the step to a key that is written as JSON. It is false for what
-// is neither a string nor a whole number.
+// step writes the step to a key, which is in JSON. If the key is neither a
+// string nor an integer, it returns false.
 func step(path *strings.Builder, key []byte) bool {
 	v, err := FromJSON(key)
 	if err != nil {

@@ -14,8 +14,8 @@ func recursiveAlias(t *testing.T) *AliasType {
 	return a
 }
 
-// TestRichRecursive: what Puppet writes of types that have themselves inside,
-// and that the same types come back.
+// TestRichRecursive compares the rich data of types that contain themselves
+// with that of Puppet, and decodes it again.
 func TestRichRecursive(t *testing.T) {
 	a := recursiveAlias(t)
 	const array = `{"__ptype":"Pcore::TypeAliasType","name":"L","type_expr":null,"resolved_type":{"__ptype":"Pcore::ArrayType","element_type":{"__ptype":"LocalRef","__pvalue":"$"}}}`
@@ -101,7 +101,8 @@ func TestRichRecursive(t *testing.T) {
 	}
 }
 
-// TestRichRecursiveLong: references cost no time for each byte before them.
+// TestRichRecursiveLong checks that references do not take time for each byte
+// before them.
 func TestRichRecursiveLong(t *testing.T) {
 	a := recursiveAlias(t)
 	elems := make([]Value, 20_000)

@@ -19,7 +19,7 @@ func (w *richWriter) typ(t Type) {
 		w.b = append(w.b, '}')
 		return
 	case *TypeSetType:
-		// Differs from Puppet, which ends with an internal error.
+		// Differs from Puppet, which fails with an internal error.
 		w.begin("Pcore::TypeSetType")
 		if t != anyTypeSet {
 			w.key("_pcore_init_hash")
@@ -53,7 +53,7 @@ func (w *richWriter) typ(t Type) {
 	w.b = append(w.b, '}')
 }
 
-// typeOrNil is t without a nil pointer for nothing.
+// typeOrNil returns t as a Type. If t is a nil pointer, the result is nil.
 func typeOrNil(t *TupleType) Type {
 	if t == nil {
 		return nil
@@ -75,8 +75,8 @@ func orUndef(t Type) Value {
 	return t
 }
 
-// A typeAttribute is a parameter of a type under the name that it has in rich
-// data. usual: it can be left out at the end.
+// A typeAttribute is a parameter of a type with its name in rich data. If usual
+// is set, it can be left out at the end.
 type typeAttribute struct {
 	key   string
 	v     Value
@@ -93,12 +93,12 @@ func (w *richWriter) attributes(list []typeAttribute) {
 	}
 }
 
-// optional is an attribute that is a type, or nothing.
+// optional returns an attribute that is a type or nil.
 func optional(key string, t Type) typeAttribute {
 	return typeAttribute{key, orUndef(t), t == nil}
 }
 
-// bounds are the attributes from and to.
+// bounds returns the attributes from and to.
 func bounds(hasMin bool, lo Value, hasMax bool, hi Value) []typeAttribute {
 	if !hasMin {
 		lo = Undef{}
@@ -109,7 +109,7 @@ func bounds(hasMin bool, lo Value, hasMax bool, hi Value) []typeAttribute {
 	return []typeAttribute{{"from", lo, !hasMin}, {"to", hi, !hasMax}}
 }
 
-// typeAttributes are the attributes of a type in order.
+// typeAttributes returns the attributes of a type in order.
 func typeAttributes(t Type) []typeAttribute {
 	switch t := t.(type) {
 	case *IntegerType:
@@ -159,7 +159,8 @@ func typeList(types []Type) *Array {
 	return NewArray(elems...)
 }
 
-// nestedAttributes are those of types made of types, and of other things.
+// nestedAttributes returns the attributes of types that are made of types, and
+// of other types.
 func nestedAttributes(t Type) []typeAttribute {
 	switch t := t.(type) {
 	case *CollectionType:
@@ -243,7 +244,7 @@ func (w *richWriter) runtime(t *RuntimeType) {
 	w.b = append(w.b, '}')
 }
 
-// alias writes an alias with what it stands for.
+// alias writes an alias with the type that it stands for.
 func (w *richWriter) alias(t *AliasType) {
 	if t.recursive && !w.open(t) {
 		return
@@ -261,7 +262,7 @@ func (w *richWriter) alias(t *AliasType) {
 	}
 }
 
-// objectType writes an object type with what it is made of.
+// objectType writes an object type with its definition.
 func (w *richWriter) objectType(t *ObjectType) {
 	if !w.open(t) {
 		return

@@ -1,9 +1,10 @@
 package value
 
-// RubyText returns a value as Ruby's to_s writes it, which is how functions
-// that came to the language from Ruby make text of values: undef is empty,
-// arrays and hashes are written as in Ruby. Fits is asked as the text grows, and
-// its error ends it; nil allows 64 MiB. Other errors are a *[ConversionError].
+// RubyText returns a value as Ruby's to_s writes it. Functions of the language
+// that come from Ruby convert values to text in this way: undef is empty, and
+// arrays and hashes have Ruby's syntax. fits is called as the text grows, and
+// its error ends it. If fits is nil, 64 MiB are allowed. Other errors are a
+// *[ConversionError].
 func RubyText(v Value, fits func(bytes int) error) (string, error) {
 	s, err := rubyString(v, fits)
 	if err != nil {
@@ -12,7 +13,7 @@ func RubyText(v Value, fits func(bytes int) error) (string, error) {
 	return s, nil
 }
 
-// RubyShown is [RubyText] for people to read: what would be too long is cut.
+// RubyShown is [RubyText] for messages. A text that is too long is truncated.
 func RubyShown(v Value) string {
 	s, err := rubyString(v, nil)
 	if err != nil {
@@ -21,11 +22,11 @@ func RubyShown(v Value) string {
 	return s
 }
 
-// maxCut is what is left of a text that is too long.
+// maxCut is the length of a truncated text.
 const maxCut = 1 << 10
 
-// ElementType returns the type of what a value yields when it is iterated
-// over, Any where that is not known.
+// ElementType returns the type of the elements in an iteration over a value, or
+// Any if it is unknown.
 func ElementType(v Value) Type {
 	if t := iterableElem(InferDetailed(v), nil); t != nil {
 		return t

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TestRuby compares what the language takes over from Ruby with what Ruby was
-// seen to do: formats of numbers and times, time zones, ranges of versions,
-// addresses, base 64.
-func TestRuby(t *testing.T) {
+// TestFormatsLikeRuby compares features that come from Ruby with recorded
+// results of Ruby: formats of numbers and times, time zones, ranges of
+// versions, URIs, base 64.
+func TestFormatsLikeRuby(t *testing.T) {
 	counts := map[string]int{}
 	for line := range bytes.Lines(readGzip(t, "testdata/ruby.jsonl.gz")) {
 		var raw []json.RawMessage
@@ -38,7 +38,7 @@ func TestRuby(t *testing.T) {
 	}
 }
 
-// rubyCase returns what we make of a case, and what is to be.
+// rubyCase returns the result of a case and the expected result.
 func rubyCase(t *testing.T, kind string, f []any, raw []json.RawMessage) (got, want any) {
 	text := func(i int) string { s, _ := f[i].(string); return s }
 	switch kind {

@@ -2,7 +2,7 @@ package value
 
 import "testing"
 
-// TestRubyQuoted has what Ruby 3.1 answers to inspect.
+// TestRubyQuoted has recorded results of inspect in Ruby 3.1.
 func TestRubyQuoted(t *testing.T) {
 	for in, want := range map[string]string{
 		"\u007f": `"\u007F"`, "\u0085": "\"\u0085\"", "\u0080\u009f": `"\u0080\u009F"`, "\u00ad\u200b\ue000": "\"\u00ad\u200b\ue000\"",

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Timespan is a length of time. Differs from Puppet: it ends at 292 years.
+// A Timespan is a duration. Differs from Puppet: it is limited to 292 years.
 type Timespan time.Duration
 
 func (Timespan) value() {}
@@ -28,16 +28,17 @@ func (t Timespan) String() string {
 	return s
 }
 
-// Seconds returns the length as a number of seconds.
+// Seconds returns the duration in seconds.
 func (t Timespan) Seconds() float64 { return float64(t) / float64(nsPerSec) }
 
-// timespanFields are the parts of a timespan. Each may have any size.
+// timespanFields are the parts of a timespan. Each can have any size.
 type timespanFields struct {
 	Negative                                             bool
 	Days, Hours, Minutes, Seconds, Millis, Micros, Nanos int64
 }
 
-// NewTimespan returns the timespan of its parts. The error is a *[ConversionError].
+// NewTimespan returns the timespan with these parts. The error is a
+// *[ConversionError].
 func NewTimespan(f timespanFields) (Timespan, error) {
 	var sum int64
 	ok := true
@@ -60,7 +61,7 @@ func errTimespanRange() error {
 	return convErr(KindRange, "a timespan cannot be longer than 292 years")
 }
 
-// timespanOfSeconds returns the timespan of a number of seconds.
+// timespanOfSeconds converts a number of seconds to a timespan.
 func timespanOfSeconds(v Value) (Timespan, error) {
 	switch v := v.(type) {
 	case Int:
@@ -76,10 +77,10 @@ func timespanOfSeconds(v Value) (Timespan, error) {
 		}
 		return Timespan(ns), nil
 	}
-	return 0, convErr(KindArguments, "%s is no number of seconds", article(v))
+	return 0, convErr(KindArguments, "%s is not a number of seconds", article(v))
 }
 
-// mulInt multiplies; ok is false if the product does not fit.
+// mulInt multiplies. If the product does not fit, ok is false.
 func mulInt(a, b int64) (p int64, ok bool) {
 	hi, lo := bits.Mul64(absInt(a), absInt(b))
 	if hi != 0 {
@@ -98,27 +99,28 @@ func absInt(n int64) uint64 {
 	return uint64(n)
 }
 
-// addInt adds; ok is false if the sum does not fit.
+// addInt adds. If the sum does not fit, ok is false.
 func addInt(a, b int64) (sum int64, ok bool) {
 	sum = a + b
 	return sum, (sum > a) == (b > 0)
 }
 
-// Format writes the timespan as format says: %D %H %M %S %L %N for its parts,
-// - or _ and a width between. The error is a *[ConversionError].
+// Format writes the timespan in a format. %D %H %M %S %L %N are its parts. A -
+// or _ and a width can follow the %. The error is a *[ConversionError].
 func (t Timespan) Format(format string) (string, error) {
 	s, err := timeformat.FormatSpan(time.Duration(t), format)
 	return s, timeError(err)
 }
 
-// parseTimespan reads a timespan in the first format that fits. The error is a
-// *[ConversionError].
+// parseTimespan parses a timespan with the first format that fits. The error is
+// a *[ConversionError].
 func parseTimespan(s string, formats ...string) (Timespan, error) {
 	d, err := timeformat.ParseSpan(s, formats...)
 	return Timespan(d), timeError(err)
 }
 
-// timeError returns an error of package timeformat as one of this package.
+// timeError converts an error of package timeformat to an error of this
+// package.
 func timeError(err error) error {
 	e, ok := errors.AsType[*timeformat.Error](err)
 	if !ok {

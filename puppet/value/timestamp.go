@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// A Timestamp is a moment, in UTC.
+// A Timestamp is a point in time, in UTC.
 type Timestamp struct {
 	time.Time
 }
 
 func (Timestamp) value() {}
 
-// NewTimestamp returns the moment t.
+// NewTimestamp returns t as a Timestamp.
 func NewTimestamp(t time.Time) Timestamp { return Timestamp{t.UTC().Round(0)} }
 
-// timestampOfSeconds returns the moment a number of seconds after 1970 began.
+// timestampOfSeconds converts seconds since the beginning of 1970 to a
+// timestamp.
 func timestampOfSeconds(v Value) (Timestamp, error) {
 	switch v := v.(type) {
 	case Int:
 		return timestampAt(int64(v), 0)
 	case Float:
-		// The product is rounded to a float, as in the original, so that the last
-		// digits come out the same.
+		// The product is rounded to a float, as in Puppet, so that the last
+		// digits are the same.
 		ns := math.Trunc(float64(v) * float64(nsPerSec))
 		if math.IsNaN(ns) || math.Abs(ns) > timeformat.MaxUnix*float64(nsPerSec) {
 			return Timestamp{}, errTimestampRange()
@@ -33,16 +34,16 @@ func timestampOfSeconds(v Value) (Timestamp, error) {
 		sec, rest := new(big.Int).DivMod(n, big.NewInt(nsPerSec), new(big.Int))
 		return timestampAt(sec.Int64(), rest.Int64())
 	}
-	return Timestamp{}, convErr(KindArguments, "%s is no number of seconds", article(v))
+	return Timestamp{}, convErr(KindArguments, "%s is not a number of seconds", article(v))
 }
 
-// Add returns the moment d after t. The error is a *[ConversionError].
+// Add returns the timestamp d after t. The error is a *[ConversionError].
 func (t Timestamp) Add(d Timespan) (Timestamp, error) {
 	r := t.Time.Add(time.Duration(d))
 	return timestampAt(r.Unix(), int64(r.Nanosecond()))
 }
 
-// Sub returns the time from o to t.
+// Sub returns the duration from o to t.
 func (t Timestamp) Sub(o Timestamp) (Timespan, error) {
 	sec, ok := mulInt(t.Unix()-o.Unix(), nsPerSec)
 	ns, ok2 := addInt(sec, int64(t.Nanosecond()-o.Nanosecond()))
@@ -52,9 +53,9 @@ func (t Timestamp) Sub(o Timestamp) (Timespan, error) {
 	return Timespan(ns), nil
 }
 
-// Seconds returns the seconds since 1970 began.
+// Seconds returns the seconds since the beginning of 1970.
 func (t Timestamp) Seconds() float64 {
-	// One division of whole nanoseconds rounds once.
+	// A single division of nanoseconds rounds only once.
 	if s := t.Unix(); s > -9e9 && s < 9e9 {
 		return float64(t.UnixNano()) / float64(nsPerSec)
 	}
@@ -70,30 +71,30 @@ func (t Timestamp) String() string {
 	return s
 }
 
-// Format writes the timestamp as Ruby's strftime does, in a time zone unless
-// zone is empty. The error is a *[ConversionError].
+// Format writes the timestamp as Ruby's strftime does. If zone is not empty,
+// the time is in that zone. The error is a *[ConversionError].
 func (t Timestamp) Format(format, zone string) (string, error) {
 	text, err := timeformat.Format(t.Time, format, zone)
 	return text, timeError(err)
 }
 
-// ParseTimestamp reads a timestamp in the first format that fits, which are as
-// for Ruby's strptime; without formats, in one of timeformat.Formats. The time
-// zone is UTC unless zone says otherwise or the format reads one; it cannot be
-// both. The error is a *[ConversionError].
+// ParseTimestamp parses a timestamp with the first format that fits. Formats
+// are as for Ruby's strptime. Without formats, it uses timeformat.Formats. The
+// time zone is UTC, unless zone is set or the format parses a zone. These
+// cannot be combined. The error is a *[ConversionError].
 func ParseTimestamp(s string, formats []string, zone string) (Timestamp, error) {
 	return parseTimestamp(s, formats, zone, false)
 }
 
-// parseTimestamp is ParseTimestamp; one says that a format was given by itself
-// and not in a list, which makes a difference to what the error is.
+// parseTimestamp is ParseTimestamp. If one is set, the format was not in a
+// list, which changes the kind of the error.
 func parseTimestamp(s string, formats []string, zone string, one bool) (Timestamp, error) {
 	t, err := timeformat.Parse(s, formats, zone, one)
 	return Timestamp{t}, timeError(err)
 }
 
-// timestampAt returns the moment a number of seconds and nanoseconds after 1970
-// began.
+// timestampAt returns the timestamp of seconds and nanoseconds since the
+// beginning of 1970.
 func timestampAt(sec, ns int64) (Timestamp, error) {
 	t, err := timeformat.At(sec, ns)
 	return Timestamp{t}, timeError(err)

@@ -3,17 +3,16 @@ package value
 import "sync/atomic"
 
 // A Type is a type of the language. Types are data: the structs of this file,
-// [ObjectType] and [TypeSetType] are all there are, their fields are to be
-// read only, and they are made by [Builtin], [Parametrize] and the functions
-// of this package, never by hand. Once made (an alias or an object type: once
-// resolved) a type never changes and may be shared by goroutines.
+// [ObjectType] and [TypeSetType]. Their fields must only be read. Types are
+// made by [Builtin], [Parametrize] and the functions of this package, not by
+// composite literals. Once a type is made (for an alias or an object type: once
+// it is resolved), it is immutable and safe for concurrent use.
 //
-// Two types that say the same need not be the same pointer: compare them with
-// [Same].
+// Two equal types can have different pointers. Compare types with [Same].
 type Type interface {
 	Value
-	// Name returns the type's name without parameters: Integer, Array; of an
-	// alias, an object type and a type set, what it was named.
+	// Name returns the name of the type without parameters, such as Integer or
+	// Array. For an alias, an object type or a type set, it is the given name.
 	Name() string
 	isType()
 }
@@ -37,9 +36,9 @@ type (
 	// IntegerType is Integer[Min, Max].
 	IntegerType struct {
 		Min, Max       int64
-		HasMin, HasMax bool // without it there is no bound on that side
+		HasMin, HasMax bool // if it is false, there is no bound on that side
 	}
-	// FloatType is Float[Min, Max]; an infinity is no bound.
+	// FloatType is Float[Min, Max]. An infinite bound is an open bound.
 	FloatType struct {
 		Min, Max float64
 	}
@@ -47,20 +46,20 @@ type (
 	BooleanType struct {
 		Value, HasValue bool
 	}
-	// StringType is String, String[Size] in characters, or, inferred from a
-	// value, that one string.
+	// StringType is String, String[Size] in characters, or the type of a single
+	// string, which is inferred from a value.
 	StringType struct {
 		Size    *IntegerType // or nil
 		Value   string
-		Literal bool // only Value is in the type
+		Literal bool // the type contains only Value
 	}
-	// EnumType is Enum[Values], or Enum[Values, true] that ignores case.
-	// Values are sorted and differ; without any it is all strings.
+	// EnumType is Enum[Values], or Enum[Values, true], which ignores case.
+	// Values are sorted and unique. Without values, it is all strings.
 	EnumType struct {
 		Values     []string
 		IgnoreCase bool
 	}
-	// PatternType is Pattern[Patterns]; without any it is all strings.
+	// PatternType is Pattern[Patterns]. Without patterns, it is all strings.
 	PatternType struct {
 		Patterns []*RegexpType
 	}
@@ -84,7 +83,7 @@ type (
 	}
 )
 
-// Types of collections. Sizes are nil where there is no limit.
+// Types of collections. A Size without limits is nil.
 type (
 	// CollectionType is Collection[Size].
 	CollectionType struct {
@@ -102,8 +101,8 @@ type (
 		Size      *IntegerType
 		nested
 	}
-	// TupleType is Tuple[Types, Size]. The last type is that of all elements
-	// beyond; no types and no size is every array.
+	// TupleType is Tuple[Types, Size]. The last type is the type of all further
+	// elements. Without types and size, it is every array.
 	TupleType struct {
 		Types []Type
 		Size  *IntegerType // nil: as many as Types
@@ -118,7 +117,7 @@ type (
 	// StructElement is a key of a struct and the type of its value.
 	StructElement struct {
 		Name     string
-		Optional bool // the key may be absent
+		Optional bool // the key can be absent
 		Elem     Type
 	}
 	// IterableType is Iterable[Elem].
@@ -164,11 +163,11 @@ type (
 	// Callable[[Params..., Block], Return].
 	CallableType struct {
 		Params *TupleType // nil: all callables
-		Block  Type       // nil: takes none
+		Block  Type       // nil: a block is not accepted
 		Return Type       // nil: any
 		nested
 	}
-	// InitType is Init[Type, Args...]: what Type can be made of.
+	// InitType is Init[Type, Args...]: the values from which Type can be made.
 	InitType struct {
 		Type  Type // or nil
 		Args  []Value
@@ -182,40 +181,39 @@ type (
 	// RuntimeType is Runtime[Runtime, Name].
 	RuntimeType struct {
 		Runtime string // or empty
-		TypeOf  string // name of the type there, or empty
-		// Pattern and Replacement map names of types, as
-		// Runtime[ruby, [/^A::/, 'B::']] does.
+		TypeOf  string // name of the type in the runtime, or empty
+		// Pattern and Replacement map names of types, as in Runtime[ruby,
+		// [/^A::/, 'B::']].
 		Pattern     *Regexp
 		Replacement string
 	}
 	// URIType is URI[Params].
 	URIType struct {
-		Params *Hash // or nil; components and what they must match
+		Params *Hash // or nil; components and the patterns that they must match
 	}
 	// ClassType is Class[Title].
 	ClassType struct {
 		Title string // or empty
 	}
-	// ResourceType is Resource, File as Resource[File], or File[Title].
+	// ResourceType is Resource, File (which is Resource[File]), or File[Title].
 	ResourceType struct {
 		TypeName string // Capitalized::Like::This; or empty
 		Title    string
 		HasTitle bool
 		lower    string // TypeName in lower case
 	}
-	// ReferenceType is TypeReference[Text]: the name of a type that was not
-	// found.
+	// ReferenceType is TypeReference[Text], the name of an unknown type.
 	ReferenceType struct {
 		Text string
 	}
 )
 
-// nested tells how many types stand in each other, and how many there are in
-// all, so that types too deep or too large are refused when they are made
-// rather than when they are used.
+// nested holds the depth of nested types and their number, so that types that
+// are too deep or too large return an error when they are made and not when
+// they are used.
 type nested struct {
 	depth int32
-	count int32 // each as often as it is written; ends at maxTypes + 1
+	count int32 // each as often as it would be written; limited to maxTypes + 1
 }
 
 func (AnyType) value()          {}

@@ -2,7 +2,7 @@ package value
 
 import "fmt"
 
-// A TypeError says why a type cannot be made.
+// A TypeError is the error of a type that cannot be made.
 type TypeError struct {
 	// Kind is stable: "arity", "argument-type", "range", "pattern", "object",
 	// "override", "type-set", "recursion", "unknown-type", "unknown-parameter",
@@ -10,17 +10,18 @@ type TypeError struct {
 	// "resolved", "undefined", "syntax".
 	Kind string
 	Msg  string
-	Arg  int // number of the argument that is to blame, from 0; -1: none
+	Arg  int // number of the invalid argument, from 0; -1: none
 }
 
-// Error returns the text.
+// Error returns the message.
 func (e *TypeError) Error() string { return e.Msg }
 
 func typeErrorf(kind string, arg int, format string, args ...any) *TypeError {
 	return &TypeError{kind, fmt.Sprintf(format, args...), arg}
 }
 
-// badArity says how many arguments a type takes; hi below 0: any number.
+// badArity returns the error of a wrong number of arguments. If hi < 0, the
+// number is unlimited.
 func badArity(name string, lo, hi, got int) *TypeError {
 	want := fmt.Sprintf("%d to %d arguments", lo, hi)
 	switch {
@@ -34,7 +35,7 @@ func badArity(name string, lo, hi, got int) *TypeError {
 	return typeErrorf("arity", -1, "%s[] takes %s, got %d", name, want, got)
 }
 
-// badArgument says what an argument of a type has to be.
+// badArgument returns the error of an argument with a wrong type.
 func badArgument(name string, arg int, expected string, got Value) *TypeError {
 	return typeErrorf("argument-type", arg, "%s[] expects %s, got %s", name, expected, DescribeValue(got))
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A TypeSetType is a set of types under one name, made of a hash as
-// TypeSet[{…}] has it.
+// A TypeSetType is a set of types with a common name. It is made from a hash,
+// as in TypeSet[{…}].
 type TypeSetType struct {
 	name        string
-	authority   string // who gives names, as an address
+	authority   string // the URI of the authority for the names
 	uri         string
 	pcore       *SemVer // of the format
 	version     *SemVer // or nil
@@ -23,8 +23,8 @@ type namedType struct {
 	typ  Type
 }
 
-// A TypeSetReference is a type set that another one uses under a name of its
-// own.
+// A TypeSetReference is a type set that another type set uses, with a local
+// name.
 type TypeSetReference struct {
 	Alias     string
 	Name      string
@@ -33,7 +33,7 @@ type TypeSetReference struct {
 	Set       *TypeSetType // nil until it is resolved
 }
 
-// RuntimeAuthority is who gives the names of the types of an environment.
+// RuntimeAuthority is the authority for the names of types of an environment.
 const RuntimeAuthority = "http://puppet.com/2016.1/runtime"
 
 // anyTypeSet is TypeSet without parameters.
@@ -42,12 +42,12 @@ var anyTypeSet = &TypeSetType{
 	pcore: NewSemVer(1, 0, 0, "", ""), version: NewSemVer(0, 0, 0, "", ""),
 }
 
-// NewTypeSetType returns the type set that init describes with the keys
+// NewTypeSetType returns the type set that init describes. Its keys are
 // pcore_version, pcore_uri, name_authority, name, version, types, references
-// and annotations. Types that refer to each other are declared before (see
-// [DeclareObjectType] and [NewAlias]) and may be defined later. Name and
-// authority, if they are not empty, count more than those in init. An error is
-// a [*TypeError].
+// and annotations. Types that refer to each other must be declared first (see
+// [DeclareObjectType] and [NewAlias]) and can be defined later. If name and
+// authority are not empty, they override those in init. An error is a
+// [*TypeError].
 func NewTypeSetType(name, authority string, init *Hash) (*TypeSetType, error) {
 	t := &TypeSetType{name: name, authority: authority}
 	for k, v := range init.All() {
@@ -101,7 +101,7 @@ func (t *TypeSetType) set(key string, v Value) (err error) {
 	case "annotations":
 		t.annotations, ok = v.(*Hash)
 	default:
-		return t.errorf("there is no use for the key %s", quoteString(key))
+		return t.errorf("the key %s is not supported", quoteString(key))
 	}
 	if !ok {
 		return t.errorf("%s cannot be %s", key, Inspect(v))
@@ -122,7 +122,7 @@ func (t *TypeSetType) setTypes(v Value) error {
 	for k, v := range h.All() {
 		name, _ := text(k)
 		if strings.Contains(name, "::") || !isQualifiedReference(name) {
-			return t.errorf("%s is no name for a type", Inspect(k))
+			return t.errorf("%s is not a name for a type", Inspect(k))
 		}
 		typ, ok := v.(Type)
 		if init, isHash := v.(*Hash); isHash {
@@ -149,7 +149,7 @@ func (t *TypeSetType) setReferences(v Value) error {
 		alias, _ := text(k)
 		init, ok := v.(*Hash)
 		if strings.Contains(alias, "::") || !isQualifiedReference(alias) || !ok {
-			return t.errorf("%s => %s is no reference to a type set", Inspect(k), Inspect(v))
+			return t.errorf("%s => %s is not a reference to a type set", Inspect(k), Inspect(v))
 		}
 		r := &TypeSetReference{Alias: alias}
 		for k, v := range init.All() {
@@ -189,7 +189,8 @@ func rangeOf(v Value) (*SemVerRange, bool) {
 	return nil, false
 }
 
-// checkReferences looks for references that are in the way of each other.
+// checkReferences checks that references do not conflict with each other or
+// with types.
 func (t *TypeSetType) checkReferences() error {
 	for i, r := range t.references {
 		for _, n := range t.types {
@@ -206,10 +207,11 @@ func (t *TypeSetType) checkReferences() error {
 	return nil
 }
 
-// References returns the type sets that t refers to, for a loader to fill in.
+// References returns the type sets that t refers to, so that a loader can
+// resolve them.
 func (t *TypeSetType) References() []*TypeSetReference { return t.references }
 
-// Resolve says which type set is referred to.
+// Resolve sets the type set that is referred to.
 func (r *TypeSetReference) Resolve(set *TypeSetType) error {
 	if set.version == nil || !r.Versions.Includes(set.version) {
 		return &TypeError{"type-set", fmt.Sprintf("the type set %s has a version that is not in %s", set.name, r.Versions), -1}
@@ -228,8 +230,8 @@ func (r *TypeSetReference) init(owner *TypeSetType) *Hash {
 	return b.Build()
 }
 
-// Lookup returns the type of a name, in any case; a name that begins with that
-// of a reference is looked up there.
+// Lookup returns the type with a name. The case does not matter. A name that
+// begins with the name of a reference is looked up there.
 func (t *TypeSetType) Lookup(name string) (Type, bool) {
 	for _, n := range t.types {
 		if strings.EqualFold(n.name, name) {

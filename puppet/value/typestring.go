@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// TypeString returns t as it is written in the language: Integer[1, 2]. Aliases
-// and object types are told by name.
+// TypeString returns t in the syntax of the language: Integer[1, 2]. Aliases
+// and object types are written by name.
 func TypeString(t Type) string {
 	var w typeWriter
 	w.typ(t)
 	return string(w.b)
 }
 
-// Describe returns t as it prints. It is as [TypeString] has it, but an alias
-// tells what it stands for (Port = Integer[1, 65535]) and an object type or a
-// type set what it is made of.
+// Describe returns t as it prints. It is like [TypeString], but for an alias it
+// includes the type that the alias stands for (Port = Integer[1, 65535]), and
+// for an object type or a type set its definition.
 func Describe(t Type) string {
 	var w typeWriter
 	switch t.(type) {
@@ -30,18 +30,17 @@ func Describe(t Type) string {
 // A typeWriter writes types.
 type typeWriter struct {
 	b       []byte
-	expand  bool         // tell what names stand for
-	typeSet *TypeSetType // whose types are told by their short names
+	expand  bool         // write the definitions of names
+	typeSet *TypeSetType // its types are written with their short names
 	aliases *aliasChain  // being expanded
-	args    int          // written since [
+	args    int          // number of arguments since [
 }
 
 func (w *typeWriter) text(s string) { w.b = append(w.b, s...) }
 
 func (w *typeWriter) int(i int64) { w.b = strconv.AppendInt(w.b, i, 10) }
 
-// open begins arguments. They are closed with close, or left out where there
-// are none.
+// open begins a list of arguments. close ends it, or removes it if it is empty.
 func (w *typeWriter) open() (args int) {
 	args, w.args = w.args, 0
 	w.b = append(w.b, '[')
@@ -60,13 +59,14 @@ func (w *typeWriter) close(args int) {
 	w.b = append(w.b, ']')
 }
 
-// plain reports whether t is written as its name alone, which it then writes.
+// plain writes name. It returns plain, which means that only the name is
+// written.
 func (w *typeWriter) plain(name string, plain bool) bool {
 	w.text(name)
 	return plain
 }
 
-// one writes Name[inner], or Name if there is no inner.
+// one writes Name[inner]. If inner is nil, it writes Name.
 func (w *typeWriter) one(name string, inner Type) {
 	if w.plain(name, inner == nil) {
 		return
@@ -203,7 +203,7 @@ func (w *typeWriter) nested(t Type) {
 	}
 }
 
-// named writes types that are known by a name.
+// named writes types that have a name.
 func (w *typeWriter) named(t Type) {
 	switch t := t.(type) {
 	case *RuntimeType:
@@ -244,7 +244,7 @@ func (w *typeWriter) named(t Type) {
 		}
 		w.name(t, t.label())
 	case *ExtensionType:
-		// The name without that of its module, as Puppet has it.
+		// The name without the name of its module, as in Puppet.
 		name := t.Base.label()
 		w.name(t, name[strings.LastIndexByte(name, ':')+1:])
 		args := w.open()
@@ -260,7 +260,8 @@ func (w *typeWriter) named(t Type) {
 	}
 }
 
-// name writes the name of a type: the short one within its type set.
+// name writes the name of a type. Within its type set, it writes the short
+// name.
 func (w *typeWriter) name(t Type, name string) {
 	if w.typeSet != nil {
 		name = w.typeSet.nameOf(t, name)
@@ -275,8 +276,8 @@ func (w *typeWriter) types(types []Type) {
 	}
 }
 
-// bounds writes a range or a size as further arguments; nothing where there are
-// no bounds.
+// bounds writes a range or a size as further arguments. If there are no bounds,
+// it writes nothing.
 func (w *typeWriter) bounds(t *IntegerType) {
 	if t == nil || !t.HasMin && !t.HasMax {
 		return
@@ -381,8 +382,8 @@ func (w *typeWriter) hash(t *HashType) {
 	w.close(args)
 }
 
-// structure writes a key as its name if that alone says whether the key may be
-// absent: with a value that may be undef it may, with another it may not.
+// structure writes a key as its name if the value determines whether the key is
+// optional: it is optional if its value can be undef.
 func (w *typeWriter) structure(t *StructType) {
 	if w.plain("Struct", len(t.Elements) == 0) {
 		return
@@ -411,8 +412,8 @@ func (w *typeWriter) structure(t *StructType) {
 	w.text("}]")
 }
 
-// maybe writes Optional or NotUndef, in which a literal string is written as
-// such.
+// maybe writes Optional or NotUndef. It writes the type of a literal string as
+// the string.
 func (w *typeWriter) maybe(name string, inner Type) {
 	if s, ok := inner.(*StringType); ok && s.Literal {
 		w.text(name + "[")
@@ -505,7 +506,7 @@ func (w *typeWriter) alias(t *AliasType) {
 	}
 }
 
-// value writes an argument that is no type.
+// value writes an argument that is not a type.
 func (w *typeWriter) value(v Value) {
 	switch v := v.(type) {
 	case Type:

@@ -1,7 +1,7 @@
 package value
 
-// object writes what an object type is made of. Its names are words, those of
-// its members strings.
+// object writes the definition of an object type. Its keys are words, the names
+// of its members are strings.
 func (w *typeWriter) object(t *ObjectType) {
 	w.objectBody(t, w.typeSet == nil || !w.typeSet.defines(t))
 }
@@ -52,7 +52,7 @@ func (w *typeWriter) members(members *Hash) {
 	w.args = args
 }
 
-// member writes the description of a member, in which a kind is a word too.
+// member writes the description of a member. Its kind is a word, too.
 func (w *typeWriter) member(h *Hash) {
 	w.words(h, func(key string, v Value) {
 		if kind, ok := v.(String); ok && key == "kind" {
@@ -63,8 +63,8 @@ func (w *typeWriter) member(h *Hash) {
 	})
 }
 
-// set writes what a type set is made of, with the short names of its types. It
-// is never told by name alone.
+// set writes the definition of a type set, with the short names of its types.
+// It does not write only the name.
 func (w *typeWriter) set(t *TypeSetType) {
 	args := w.args
 	w.args = 0
@@ -88,7 +88,7 @@ func (w *typeWriter) set(t *TypeSetType) {
 	w.text("}]")
 }
 
-// setType writes a type of a set: an object type by what it is made of.
+// setType writes a type of a set. It writes the definition of an object type.
 func (w *typeWriter) setType(_ string, v Value) {
 	if o, ok := v.(*ObjectType); ok && w.expand {
 		w.objectBody(o, false)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A URI is an address as RFC 3986 has it, taken apart.
+// A URI is a parsed URI as in RFC 3986.
 type URI struct {
 	scheme, userinfo, host, path, query, fragment, opaque string
 	hasScheme, hasUserinfo, hasHost, hasQuery             bool
@@ -19,10 +19,10 @@ func (*URI) value() {}
 
 func badURI(s string) error { return convErr(KindValue, "%q is not a URI", clip(s)) }
 
-// maxURI bounds the length of an address.
+// maxURI is the largest length of a URI.
 const maxURI = 1 << 16
 
-// ParseURI takes an address apart. The error is a *[ConversionError].
+// ParseURI parses a URI. The error is a *[ConversionError].
 func ParseURI(s string) (*URI, error) {
 	if len(s) > maxURI {
 		return nil, convErr(KindLimit, "a URI of %d bytes is too long", len(s))
@@ -84,7 +84,7 @@ func ParseURI(s string) (*URI, error) {
 	return u, u.finish(s)
 }
 
-// hasAuthority reports whether // stood in the address before its path.
+// hasAuthority reports whether // preceded the path in the URI.
 func (u *URI) hasAuthority(s string) bool {
 	if u.hasScheme {
 		s = s[len(u.scheme)+1:]
@@ -114,8 +114,8 @@ func firstSegmentHasColon(path string) bool {
 	return strings.IndexByte(first, ':') >= 0
 }
 
-// uriChars reports whether s has only characters that need no escape, escapes,
-// and those of more.
+// uriChars reports whether s contains only characters that need no escape,
+// escapes, and characters of more.
 func uriChars(s, more string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -131,7 +131,7 @@ func uriChars(s, more string) bool {
 	return true
 }
 
-// setAuthority reads user@host:port.
+// setAuthority parses user@host:port.
 func (u *URI) setAuthority(s string) bool {
 	if i := strings.IndexByte(s, '@'); i >= 0 {
 		if !uriChars(s[:i], ":") {
@@ -190,8 +190,8 @@ func isIPLiteral(s string) bool {
 	return n == 8
 }
 
-// ipGroups counts the groups of 16 bits in s; v4 says that the last two may be
-// an address of version 4.
+// ipGroups counts the groups of 16 bits in s. If v4 is set, the last two can be
+// an IPv4 address.
 func ipGroups(s string, v4 bool) (n int, ok bool) {
 	if s == "" {
 		return 0, true
@@ -219,14 +219,14 @@ func isIPv4(s string) bool {
 	return len(parts) == 4
 }
 
-// setQuery sets the query, with what it may not have in escapes.
+// setQuery sets the query. It escapes characters that are not allowed.
 func (u *URI) setQuery(q string) error {
 	var b strings.Builder
 	for i := range len(q) {
 		switch c := q[i]; {
 		case c == '\t' || c == '\r' || c == '\n':
 		case c == '%' && i+2 < len(q) && digitValue(q[i+1]) > 15 && digitValue(q[i+2]) > 15:
-			return convErr(KindValue, "the query %q has a %% that is no escape", clip(q))
+			return convErr(KindValue, "the query %q has a %% that is not an escape", clip(q))
 		case c <= ' ' || c >= 0x7f || strings.IndexByte("\"#'<>`", c) >= 0:
 			b.WriteByte('%')
 			b.WriteByte(hexUpper[c>>4])
@@ -239,7 +239,7 @@ func (u *URI) setQuery(q string) error {
 	return nil
 }
 
-// defaultPort is the port that an address of a scheme has when it has none.
+// defaultPort returns the default port of a scheme.
 func defaultPort(scheme string) (int64, bool) {
 	switch scheme {
 	case "http", "ws":
@@ -256,7 +256,7 @@ func defaultPort(scheme string) (int64, bool) {
 	return 0, false
 }
 
-// finish does what schemes ask for.
+// finish applies the rules of the scheme.
 func (u *URI) finish(s string) error {
 	switch u.scheme {
 	case "file":
@@ -288,8 +288,8 @@ func (u *URI) finish(s string) error {
 	return nil
 }
 
-// ftpPath makes the path what a server is told: relative, unless it begins with
-// an escaped slash.
+// ftpPath converts the path to the form that is sent to a server. It is
+// relative, unless it begins with an escaped slash.
 func (u *URI) ftpPath() {
 	p := strings.TrimPrefix(u.path, "/")
 	if rest, ok := strings.CutPrefix(p, "%2F"); ok {
@@ -301,7 +301,8 @@ func (u *URI) ftpPath() {
 	u.path = p
 }
 
-// mailAddresses reports whether s is addresses with , or ; between.
+// mailAddresses reports whether s consists of mail addresses that are separated
+// by , or ;.
 func mailAddresses(s string) bool {
 	for s != "" {
 		end := strings.IndexAny(s, ",;")
@@ -318,8 +319,8 @@ func mailAddresses(s string) bool {
 	return true
 }
 
-// String returns the address, its scheme in lower case and without a port that
-// goes without saying.
+// String returns the URI, with its scheme in lower case and without a default
+// port.
 func (u *URI) String() string {
 	var b strings.Builder
 	if u.hasScheme {
@@ -369,7 +370,7 @@ func (u *URI) String() string {
 }
 
 // Part returns a component: scheme, userinfo, host, port (an Int), path, query,
-// fragment or opaque; Undef where it is missing.
+// fragment or opaque. If the component is missing, it returns Undef.
 func (u *URI) Part(name string) Value {
 	var s string
 	var has bool
@@ -399,8 +400,8 @@ func (u *URI) Part(name string) Value {
 	return String(s)
 }
 
-// NewURI returns the address of its components, as [URI.Part] names them. The
-// error is a *[ConversionError].
+// NewURI returns the URI with the given components. Their names are those of
+// [URI.Part]. The error is a *[ConversionError].
 func NewURI(parts *Hash) (*URI, error) {
 	u := &URI{}
 	for k, v := range parts.All() {
@@ -438,10 +439,11 @@ func NewURI(parts *Hash) (*URI, error) {
 	return u, u.check()
 }
 
-// check says which components are wrong or do not go together.
+// check returns an error if a component is invalid or the components cannot be
+// combined.
 func (u *URI) check() error {
 	bad := func(part, s string) error {
-		return convErr(KindValue, "%q is no %s of a URI", clip(s), part)
+		return convErr(KindValue, "%q is not a valid %s of a URI", clip(s), part)
 	}
 	switch {
 	case u.hasScheme && scanScheme(u.scheme+":") != len(u.scheme):

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Join returns what ref means at u, as Ruby's URI#merge resolves references: by
-// RFC 2396, with some ways of its own. The error is a *[ConversionError].
+// Join resolves ref against u, as Ruby's URI#merge does: by RFC 2396, with some
+// differences. The error is a *[ConversionError].
 func (u *URI) Join(ref *URI) (*URI, error) {
 	switch {
 	case ref.hasScheme:
@@ -31,7 +31,7 @@ func (u *URI) Join(ref *URI) (*URI, error) {
 	case u.hasPath:
 		out.setPath(joinPath(u.path, ref.path))
 	}
-	if u.scheme != "file" { // which has neither
+	if u.scheme != "file" { // a file URI has neither
 		if ref.hasUserinfo {
 			out.setUserinfo(ref.userinfo)
 		}
@@ -56,8 +56,8 @@ func (u *URI) setPath(p string) {
 	u.path, u.hasPath = p, true
 }
 
-// setUserinfo sets the user, and the password if there is one with it: else the
-// old one stays.
+// setUserinfo sets the user and the password. If info does not contain a
+// password, the old password is kept.
 func (u *URI) setUserinfo(info string) {
 	if !strings.Contains(info, ":") {
 		if _, password, ok := strings.Cut(u.userinfo, ":"); ok {
@@ -67,8 +67,8 @@ func (u *URI) setUserinfo(info string) {
 	u.userinfo, u.hasUserinfo = info, true
 }
 
-// joinPath resolves a path against another. What stands behind ".." at the
-// begin of a path is kept, and "/.." loses its slash.
+// joinPath resolves a path against another path. The part after ".." at the
+// beginning of a path is kept, and "/.." loses its slash.
 func joinPath(base, ref string) string {
 	at, rest := segments(base), segments(ref)
 	if len(at) > 0 && at[len(at)-1] == ".." {

@@ -1,22 +1,22 @@
 // Package value holds the values of the Puppet language and its type system.
 //
-// A [Value] is one of a closed set of kinds and never changes once it is made,
-// so that values may be shared by goroutines and need no copies. Types are
-// values too: see [Type].
+// A [Value] is one of a closed set of kinds. It is immutable, so that
+// goroutines can share values without copies. Types are values, too: see
+// [Type].
 //
-// What the operators of the language do is here as functions: [Equal] is ==,
-// [Compare] is < and >, [Instance] is =~ with a type, [Assignable] is <= of
-// types, [Truthy] decides an if. [Infer] and [InferDetailed] are what the
-// function type says of a value, [Parametrize] is what [] does to a type, [New]
-// converts, [Format] and [ToString] write text.
+// The operators of the language are functions: [Equal] is ==, [Compare] is <
+// and >, [Instance] is =~ with a type, [Assignable] is <= of types, and
+// [Truthy] is the condition of an if. [Infer] and [InferDetailed] return the
+// types that the function type returns. [Parametrize] is [] on a type, [New]
+// converts values, and [Format] and [ToString] format values.
 //
-// The package does nothing but compute: it reads no files, no clocks and no
-// environment. It follows Puppet 8; where it does not, a comment says "Differs
-// from Puppet:".
+// The package only computes: it does not read files, clocks or the environment.
+// It follows Puppet 8. Differences are marked with comments that begin with
+// "Differs from Puppet:".
 package value
 
-// A Value is a value of the language. The types of this package that have a
-// value method are all there are; a nil Value is not one of them: [Undef] is.
+// A Value is a value of the language. Only the types of this package that have
+// a value method are values. A nil Value is not a valid value; see [Undef].
 type Value interface {
 	value()
 }
@@ -29,11 +29,11 @@ type (
 	Default struct{}
 	// Bool is true or false.
 	Bool bool
-	// Int is a whole number.
+	// Int is an integer.
 	Int int64
-	// Float is a number with a fraction.
+	// Float is a floating-point number.
 	Float float64
-	// String is a text in UTF-8.
+	// String is a string in UTF-8.
 	String string
 )
 
@@ -50,13 +50,13 @@ func (*Iterator) value() {}
 func (*Runtime) value()  {}
 func (*Object) value()   {}
 
-// Limits of what is looked through. Arrays and hashes beyond them are equal to
-// nothing, instances of no type but Any and inferred as Any, so that no function
-// of this package exhausts the stack or goes on for ever; [Measure] tells in
-// advance.
+// Limits for arrays and hashes. An array or a hash that exceeds them is not
+// equal to any value, is an instance of no type but Any, and is inferred as
+// Any. Therefore no function of this package overflows the stack or runs
+// without end. [Measure] returns the size in advance.
 const (
-	MaxDepth = 5000    // arrays and hashes in each other
-	MaxNodes = 1 << 27 // values in them, counted as often as they occur
+	MaxDepth = 5000    // depth of nested arrays and hashes
+	MaxNodes = 1 << 27 // number of values in them, counted as often as they occur
 )
 
 // shape is the size of an array, a hash or an object.
@@ -65,9 +65,9 @@ type shape struct {
 	nodes int64
 }
 
-// Measure returns how many arrays, hashes and objects stand in each other in v
-// (none in a number, one in [1], two in [[1]]) and how many values there are in
-// all. A value that occurs twice counts twice. It takes no time.
+// Measure returns the depth of nested arrays, hashes and objects in v (0 for a
+// number, 1 for [1], 2 for [[1]]) and the number of all values. A value that
+// occurs twice counts twice. Measure takes constant time.
 func Measure(v Value) (depth, nodes int) {
 	s := shapeOf(v)
 	return int(s.depth), int(s.nodes)
@@ -93,21 +93,21 @@ func shapeOf(v Value) shape {
 	return shape{0, 1}
 }
 
-// add makes room for v in a shape that is yet to be closed.
+// add adds the size of v to a shape that is not closed yet.
 func (s *shape) add(v Value) {
 	c := shapeOf(v)
 	s.depth = max(s.depth, c.depth)
 	s.nodes = min(s.nodes+c.nodes, 1<<62)
 }
 
-// close returns the shape of what has the values that were added.
+// close returns the shape of a collection of the added values.
 func (s shape) close() shape { return shape{s.depth + 1, s.nodes + 1} }
 
-// tooBig reports whether it is beyond the limits.
+// tooBig reports whether the shape exceeds the limits.
 func (s shape) tooBig() bool { return s.depth > MaxDepth || s.nodes > MaxNodes }
 
-// Truthy reports whether v counts as true in a condition: all values do but
-// undef and false.
+// Truthy reports whether v is true in a condition. All values except undef and
+// false are true.
 func Truthy(v Value) bool {
 	switch v := v.(type) {
 	case Undef:
@@ -118,10 +118,9 @@ func Truthy(v Value) bool {
 	return true
 }
 
-// A Runtime is a value of the program around the language, which the language
-// can pass on and no more.
+// A Runtime is a value of the host, which the language can only pass on.
 type Runtime struct {
-	Runtime string // "go", or "ruby" for names of the original
+	Runtime string // "go", or "ruby" for names of Puppet
 	Name    string // of its type
 	Value   any
 }

@@ -6,12 +6,12 @@ import (
 	"bolt/puppet/semver"
 )
 
-// A SemVer is a version as semver.org has it: 1.2.3-rc.1+build.
+// A SemVer is a version as defined by semver.org: 1.2.3-rc.1+build.
 type SemVer struct{ semver.Version }
 
 func (*SemVer) value() {}
 
-// ParseSemVer returns the version that s is. The error is a *[ConversionError].
+// ParseSemVer parses a version. The error is a *[ConversionError].
 func ParseSemVer(s string) (*SemVer, error) {
 	v, err := semver.Parse(s)
 	if err != nil {
@@ -20,7 +20,7 @@ func ParseSemVer(s string) (*SemVer, error) {
 	return &SemVer{*v}, nil
 }
 
-// versionError returns an error of package semver as one of this package.
+// versionError converts an error of package semver to an error of this package.
 func versionError(err error) error {
 	e, ok := errors.AsType[*semver.Error](err)
 	if !ok {
@@ -36,15 +36,15 @@ func versionError(err error) error {
 	return &ConversionError{kind, e.Msg}
 }
 
-// NewSemVer returns a version of its parts, as semver.New does.
+// NewSemVer returns a version with these parts, as semver.New does.
 func NewSemVer(major, minor, patch int64, pre, build string) *SemVer {
 	return &SemVer{*semver.New(major, minor, patch, pre, build)}
 }
 
-// Compare orders versions; the build plays no part in it.
+// Compare compares versions. It ignores the build.
 func (v *SemVer) Compare(o *SemVer) int { return v.Version.Compare(&o.Version) }
 
-// Equal reports whether the versions are written the same, build included.
+// Equal reports whether the versions are identical, including the build.
 func (v *SemVer) Equal(o *SemVer) bool { return v.Version.Equal(&o.Version) }
 
 // A SemVerRange is a set of versions: ">=1.2.0 <2.0.0", "1.x || ~2.3".
@@ -52,7 +52,7 @@ type SemVerRange struct{ semver.Range }
 
 func (*SemVerRange) value() {}
 
-// parseSemVerRange returns the range that s is. The error is a *[ConversionError].
+// parseSemVerRange parses a range. The error is a *[ConversionError].
 func parseSemVerRange(s string) (*SemVerRange, error) {
 	r, err := semver.ParseRange(s)
 	if err != nil {
@@ -61,8 +61,8 @@ func parseSemVerRange(s string) (*SemVerRange, error) {
 	return &SemVerRange{*r}, nil
 }
 
-// makeSemVerRange returns the versions from begin to end. nil stands for the
-// lowest and the highest version there can be.
+// makeSemVerRange returns the range from begin to end. nil stands for the
+// lowest and for the highest possible version.
 func makeSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
 	of := func(v *SemVer) *semver.Version {
 		if v == nil {
@@ -76,7 +76,7 @@ func makeSemVerRange(begin, end *SemVer, excludeEnd bool) *SemVerRange {
 // Includes reports whether v is in the range, as semver.Range.Includes does.
 func (r *SemVerRange) Includes(v *SemVer) bool { return r.Range.Includes(&v.Version) }
 
-// Equal reports whether both hold the same versions in the same way.
+// Equal reports whether both ranges contain the same versions in the same form.
 func (r *SemVerRange) Equal(o *SemVerRange) bool { return r.Range.Equal(&o.Range) }
 
 // coveredBy is semver.Range.CoveredBy.

@@ -1,6 +1,7 @@
 package syntax
 
-// A Span is a piece of a file's text. The zero Span is at its beginning.
+// A Span is a range of bytes in a file. The zero Span is empty and at the
+// beginning of the file.
 type Span struct {
 	Off uint32 // bytes before it
 	Len uint32 // its bytes
@@ -9,41 +10,41 @@ type Span struct {
 // At returns the span itself, so that a node's embedded Span makes it a Node.
 func (s Span) At() Span { return s }
 
-// End returns the offset of the first byte behind the span.
+// End returns the offset of the first byte after the span.
 func (s Span) End() uint32 { return s.Off + s.Len }
 
-// Move changes where a node is written, for who makes a program of texts in
+// Move sets the position of a node. It is for programs that are made from
 // another notation.
 func (s *Span) Move(to Span) { *s = to }
 
-// A Node is a piece of a program that knows where it is written.
+// A Node is a part of a program with its position.
 type Node interface {
 	At() Span
 }
 
 // An Expr is a node that can be evaluated. In this language everything is an
-// expression, definitions and conditions too. The types of this file that have
-// an expr method are all there are.
+// expression, including definitions and conditions. Only the types of this file
+// that have an expr method are expressions.
 type Expr interface {
 	Node
 	expr()
 }
 
-// A Program is what a file or a string holds.
+// A Program is the content of a file or a string.
 type Program struct {
 	File *File
 	Body *Block
 	// Definitions are the classes, defines, functions, plans, type aliases and
-	// nodes in the program, outer ones first, in the order of the text.
+	// nodes in the program, outer ones first, in the order of the source.
 	Definitions []Expr
-	// Warnings are what reads well but is hardly meant, such as an escape that
-	// does not exist.
+	// Warnings are about valid code that is probably wrong, such as an escape
+	// that does not exist.
 	Warnings []*Error
 }
 
 // Literals.
 type (
-	// Nop stands where an expression could be and none is.
+	// Nop marks a missing expression.
 	Nop struct{ Span }
 	// Undef is the word undef.
 	Undef struct{ Span }
@@ -54,13 +55,13 @@ type (
 		Span
 		Value bool
 	}
-	// Int is a whole number.
+	// Int is an integer.
 	Int struct {
 		Span
 		Value int64
-		Radix uint8 // 10, 8 or 16: how it is written
-		// Over has the digits, in decimal, of a number that Value cannot hold and
-		// Parse has reported; it is empty as a rule.
+		Radix uint8 // radix in the source: 10, 8 or 16
+		// Over has the digits, in decimal, of a number that does not fit in
+		// Value. Parse has reported it. It is usually empty.
 		Over string
 	}
 	// Float is a number with a fraction or an exponent.
@@ -68,7 +69,7 @@ type (
 		Span
 		Value float64
 	}
-	// Str is a string without interpolation, or a piece of one.
+	// Str is a string without interpolation, or a part of a string.
 	Str struct {
 		Span
 		Value string
@@ -102,10 +103,9 @@ type (
 	// TypeName is a name in upper case: a reference to a type.
 	TypeName struct {
 		Span
-		Value string // as written
+		Value string // in the form of the source
 	}
-	// Reserved is a word that the language keeps for itself, where a name
-	// could have been.
+	// Reserved is a reserved word in the position of a name.
 	Reserved struct {
 		Span
 		Word string
@@ -113,7 +113,7 @@ type (
 	// Var is a variable.
 	Var struct {
 		Span
-		Name string // without $; digits alone: a match of the last regular expression
+		Name string // without $; only digits: a match of the last regular expression
 	}
 	// List is [Items].
 	List struct {
@@ -154,7 +154,7 @@ type (
 		Span
 		X Expr
 	}
-	// Binary is X Op Y for operators without an effect.
+	// Binary is X Op Y for operators without side effects.
 	Binary struct {
 		Span
 		Op   Op
@@ -185,10 +185,10 @@ type (
 	// Call is Func(Args) |…| {…}.
 	Call struct {
 		Span
-		Func   Expr // *Name; *TypeName: T.new; *Var and others are for package check to refuse
+		Func   Expr // *Name; *TypeName: T.new; package check reports others, such as *Var
 		Args   []Expr
 		Lambda *Lambda // or nil
-		// Statement: its value is not asked for by the way it is written
+		// Statement is set if the syntax shows that the value is not used
 		// (notice "x", or include a). A call in parentheses has a value.
 		Statement bool
 		Bare      bool // without parentheses
@@ -197,7 +197,7 @@ type (
 	Method struct {
 		Span
 		X      Expr
-		Func   Expr // *Name as a rule; others are for package check to refuse
+		Func   Expr // usually a *Name; package check reports others
 		Args   []Expr
 		Lambda *Lambda
 	}
@@ -213,7 +213,7 @@ type (
 		Span
 		Name  string
 		Type  Expr // or nil
-		Value Expr // its default, or nil
+		Value Expr // the default, or nil
 		Rest  bool // *$name
 	}
 )
@@ -254,7 +254,7 @@ type (
 	}
 )
 
-// A Form says how a resource is declared.
+// A Form is the form of a resource declaration.
 type Form uint8
 
 // The forms of resource declarations.
@@ -316,7 +316,7 @@ type (
 	// Class is class Name(Params) inherits Parent { Body }.
 	Class struct {
 		Span
-		Name   string // with the names of the classes around it
+		Name   string // includes the names of the classes around it
 		Params []*Param
 		Parent string
 		Body   *Block
@@ -332,7 +332,7 @@ type (
 	NodeDef struct {
 		Span
 		Matches []Expr // *Str, *Concat, *Regexp, *Default
-		Parent  Expr   // or nil; nodes cannot inherit: package check says so
+		Parent  Expr   // or nil; package check reports it, because nodes cannot inherit
 		Body    *Block
 	}
 	// Function is function Name(Params) >> Returns { Body }.
@@ -361,21 +361,22 @@ type (
 		Span
 		Type, Value Expr
 	}
-	// TypeDef is type Name inherits Parent { Body }: the grammar knows it, and
-	// package check refuses it.
+	// TypeDef is type Name inherits Parent { Body }. The grammar has it, but
+	// package check reports it.
 	TypeDef struct {
 		Span
 		Name   string
 		Parent string
 		Body   Expr
 	}
-	// Apply is apply(Args) { Body }, which only plans know.
+	// Apply is apply(Args) { Body }. It exists only in plans.
 	Apply struct {
 		Span
 		Args []Expr
 		Body *Block
 	}
-	// Block is expressions one after another; its value is the last one's.
+	// Block is a sequence of expressions. Its value is the value of the last
+	// one.
 	Block struct {
 		Span
 		Exprs []Expr
@@ -384,11 +385,11 @@ type (
 
 // Templates.
 type (
-	// EPP is a template. Its body is made of *Render, *RenderText and code.
+	// EPP is a template. Its body contains *Render, *RenderText and code.
 	EPP struct {
 		Span
 		Params    []*Param
-		HasParams bool // <%- | | -%> was there, though it may be empty
+		HasParams bool // the source has <%- | | -%>, which can be empty
 		Body      *Block
 	}
 	// RenderText is the text of a template between its tags.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// manifests returns files as modules have them, with the share of comments,
-// resources and expressions of public ones, and some 4 KB each.
+// manifests returns files with the same share of comments, resources and
+// expressions as in public modules, of about 4 KB each.
 func manifests(total int) []*File {
 	const class = `# @summary Manages part %[1]d of the demo service
 #
@@ -152,7 +152,7 @@ func BenchmarkParse(b *testing.B) {
 	bench(b, 8<<20, func(f *File) { mustParse(b, f) })
 }
 
-// BenchmarkParseKept keeps all 8 MB of trees, as a server does.
+// BenchmarkParseKept keeps all 8 MB of trees in memory, as a server does.
 func BenchmarkParseKept(b *testing.B) {
 	kept := make(map[string]*Program)
 	bench(b, 8<<20, func(f *File) { kept[f.Name] = mustParse(b, f) })
@@ -172,7 +172,7 @@ func BenchmarkParseOneFile(b *testing.B) {
 	}
 }
 
-// BenchmarkLex makes the tokens and nothing else.
+// BenchmarkLex only makes the tokens.
 func BenchmarkLex(b *testing.B) {
 	bench(b, 8<<20, func(f *File) {
 		l := &lexer{file: f}
@@ -199,7 +199,7 @@ func BenchmarkDump(b *testing.B) {
 	})
 }
 
-// TestAllocations keeps a parse from allocating for each token.
+// TestAllocations checks that parsing does not allocate for each token.
 func TestAllocations(t *testing.T) {
 	f := manifests(1)[0]
 	allocs := testing.AllocsPerRun(20, func() { mustParse(t, f) })

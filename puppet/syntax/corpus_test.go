@@ -52,12 +52,12 @@ func corpusFiles(t testing.TB) []corpusCase {
 	return list
 }
 
-// tasksMode tells whether a case of the corpus is parsed with plans.
+// tasksMode reports whether a case of the corpus is parsed as a plan.
 func tasksMode(c *corpusCase) bool {
 	return strings.Contains(c.src, "# setting: tasks=true")
 }
 
-// TestCorpus compares trees and places of errors with what Puppet has.
+// TestCorpus compares trees and positions of errors with those of Puppet.
 func TestCorpus(t *testing.T) {
 	for _, c := range corpusFiles(t) {
 		t.Run(c.Case, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// onlyOutOfRange tells whether all that is wrong are numbers too big, which
-// Puppet finds only when it validates the tree.
+// onlyOutOfRange reports whether all errors are numbers that are too big.
+// Puppet finds these only when it validates the tree.
 func onlyOutOfRange(err error) bool {
 	for _, e := range err.(Errors) {
 		if e.Kind != "number-out-of-range" {
@@ -116,8 +116,8 @@ func decode(t *testing.T, data []byte) any {
 	return floats(v)
 }
 
-// floats makes numbers with a fraction or an exponent alike however they are
-// written; integers keep their digits.
+// floats normalizes numbers with a fraction or an exponent. Integers keep their
+// digits.
 func floats(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -184,12 +184,13 @@ func (p *parser) className() string {
 	return t.text
 }
 
-// maxName is how many bytes the name of a definition may have, with those of the
-// classes around. Each definition in a class repeats the name of the class, so
-// what they have together is limited too, for short definitions in many classes.
+// maxName is the largest number of bytes in the name of a definition, including
+// the names of the classes around it. Each definition in a class repeats the
+// name of the class. Therefore the total of these names is limited, too, for
+// many short definitions in many classes.
 const maxName = 4096
 
-// qualify puts the names of the classes around before a name.
+// qualify adds the names of the classes around a definition to its name.
 func (p *parser) qualify(at Span, name string) string {
 	if len(p.namespace) == 0 {
 		return name
@@ -206,7 +207,7 @@ func (p *parser) qualify(at Span, name string) string {
 	return strings.TrimPrefix(strings.Join(p.namespace, "::")+"::"+name, "::")
 }
 
-// defined keeps the place of a definition among the others.
+// defined reserves the index of a definition among the others.
 func (p *parser) defined() int {
 	p.definitions = append(p.definitions, nil)
 	return len(p.definitions) - 1
@@ -386,8 +387,8 @@ func (p *parser) typeWord() Expr {
 	return n
 }
 
-// aliasedType reads what an alias stands for. A hash is the definition of an
-// object, and Parent {…} that of an object with a parent.
+// aliasedType parses the definition of an alias. A hash defines an object type,
+// and Parent {…} an object type with a parent.
 func (p *parser) aliasedType(off uint32) Expr {
 	object := func(parent *TypeName, hash Expr) Expr {
 		n := p.indexes.get()
@@ -442,8 +443,8 @@ func (p *parser) render() Expr {
 	return n
 }
 
-// renderBraces reads what may be a hash or a block of statements: the first
-// arrow, or the end, tells.
+// renderBraces parses a hash or a block of statements. The first arrow, or the
+// end, decides which.
 func (p *parser) renderBraces() Expr {
 	opener := p.tok
 	p.advance()
@@ -466,5 +467,5 @@ func (p *parser) renderBraces() Expr {
 	return b
 }
 
-// exprFrom goes on with an expression behind its first operand.
+// exprFrom parses the rest of an expression after its first operand.
 func (p *parser) exprFrom(x Expr) Expr { return p.operators(p.postfix(x), 1) }

@@ -11,20 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// A Format is a notation for trees.
+// A Format is a notation for syntax trees.
 type Format uint8
 
-// The notations that Dump writes, all of them Puppet's.
+// The notations that Dump writes. All of them are Puppet's.
 const (
 	PN         Format = iota // S-expressions: (invoke {:functor (qn "notice") :args [1]})
-	JSON                     // the same as JSON: {"^": ["invoke", {"#": ["functor", …]}]}
+	JSON                     // PN in JSON: {"^": ["invoke", {"#": ["functor", …]}]}
 	Tree                     // the older notation: (invoke notice 1)
-	PrettyPN                 // PN with each element on a line of its own
-	PrettyJSON               // JSON in the same way
+	PrettyPN                 // PN with each element on its own line
+	PrettyJSON               // JSON with each element on its own line
 )
 
-// Dump writes a program's tree in one of Puppet's notations, as its command
-// "parser dump" does, without a line's end behind it.
+// Dump writes the tree of a program in one of Puppet's notations, as Puppet's
+// command "parser dump" does. It does not write a line end at the end.
 func Dump(w io.Writer, prog *Program, format Format) error {
 	b := bufio.NewWriter(w)
 	switch format {
@@ -47,8 +47,8 @@ func Dump(w io.Writer, prog *Program, format Format) error {
 	return b.Flush()
 }
 
-// A dumper writes PN or its JSON. The values of PN are calls, lists, maps and
-// literals; first says that no other element is before the next one.
+// A dumper writes PN or PN in JSON. The values of PN are calls, lists, maps and
+// literals. first is set if the next element is the first one.
 type dumper struct {
 	w     *bufio.Writer
 	json  bool
@@ -56,11 +56,11 @@ type dumper struct {
 	src   string
 
 	pretty bool
-	depth  int  // of calls, lists and maps around, for pretty
-	keyed  bool // what comes next is the value of a key, for pretty
+	depth  int  // of the calls, lists and maps around, for pretty
+	keyed  bool // the next element is the value of a key, for pretty
 }
 
-// sep writes what is between two elements.
+// sep writes the separator between two elements.
 func (d *dumper) sep() {
 	switch {
 	case d.pretty && d.depth == 0:
@@ -101,7 +101,7 @@ func (d *dumper) call(name string, elements func()) {
 	}
 }
 
-// inside writes what is between brackets.
+// inside writes the elements between brackets.
 func (d *dumper) inside(elements func()) {
 	d.depth++
 	elements()
@@ -144,7 +144,7 @@ func (d *dumper) key(name string) {
 	d.keyed = true
 }
 
-// literal writes a value that is written alike in both notations.
+// literal writes a value that has the same form in both notations.
 func (d *dumper) literal(s string) {
 	d.sep()
 	d.w.WriteString(s)
@@ -196,7 +196,8 @@ func (d *dumper) exprs(list []Expr) {
 	}
 }
 
-// body writes expressions as one: the block of several.
+// body writes a sequence of expressions. Several expressions are written as a
+// block.
 func (d *dumper) body(b *Block) {
 	switch {
 	case b == nil || len(b.Exprs) == 0:
@@ -211,8 +212,8 @@ func (d *dumper) body(b *Block) {
 	}
 }
 
-// block writes expressions as the list under a key. A single one that is itself
-// a block loses its brackets, as in Puppet.
+// block writes expressions as the list of a key. As in Puppet, if the only
+// expression is a block, it is written without brackets.
 func (d *dumper) block(key string, b *Block, alone bool) {
 	d.key(key)
 	list := b.Exprs
@@ -586,7 +587,7 @@ func (d *dumper) declaration(x Expr) {
 			}
 		})
 	case *Apply:
-		// Puppet has no notation for it; this is in the spirit of the others.
+		// Puppet has no notation for apply. This one resembles the others.
 		d.call("apply", func() {
 			d.mapping(func() {
 				d.key("args")
@@ -596,7 +597,8 @@ func (d *dumper) declaration(x Expr) {
 			})
 		})
 	case *Block:
-		// A block of one is that one, and of none nothing.
+		// A block with one expression is written as that expression, an empty
+		// block as nothing.
 		switch len(x.Exprs) {
 		case 0:
 			d.nop()
@@ -643,7 +645,7 @@ func (d *dumper) integer(x *Int) {
 	})
 }
 
-// negative writes the minus and its number as one.
+// negative writes the minus and its number as one literal.
 func (d *dumper) negative(x *Neg) {
 	switch n := x.X.(type) {
 	case *Int:
@@ -662,7 +664,7 @@ func (d *dumper) negative(x *Neg) {
 func (d *dumper) variable(x *Var) {
 	d.call("var", func() {
 		if (x.Name == "true" || x.Name == "false") && int(x.Off) < len(d.src) && d.src[x.Off] != '$' {
-			d.literal(x.Name) // "${true}" names its variable with a boolean
+			d.literal(x.Name) // the variable in "${true}" has a boolean as its name
 			return
 		}
 		d.text(x.Name)
@@ -674,7 +676,7 @@ func floatText(f float64) string {
 	s := strconv.FormatFloat(f, 'e', -1, 64)
 	mantissa, exponent, _ := strings.Cut(s, "e")
 	exp, err := strconv.Atoi(exponent)
-	if err != nil { // not a number with an exponent: Infinity, NaN
+	if err != nil { // Infinity or NaN
 		return s
 	}
 	if exp >= -4 && exp < 15 {
@@ -690,8 +692,8 @@ func floatText(f float64) string {
 	return mantissa + "e" + exponent
 }
 
-// fixedEncoding tells whether Ruby takes a regular expression to be one of
-// UTF-8 only, and therefore prints it with its (absent) options.
+// fixedEncoding reports whether Ruby sets the encoding of a regular expression
+// to UTF-8. Ruby then prints it with its (absent) options.
 func fixedEncoding(src string) bool {
 	for i := 0; i < len(src); i++ {
 		switch {

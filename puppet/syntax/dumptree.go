@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// The older notation is made in two steps, as Puppet makes it: lists of strings
-// and layout marks first, then text. The level of indentation outlives a node
-// that opens one level more than it closes (an if without else), so the two
-// steps have to be these.
+// The older notation is made in two steps, as in Puppet: first lists of strings
+// and layout marks, then text. A node that opens one level more than it closes
+// (an if without else) changes the level of indentation for the nodes after it.
+// Therefore these two steps are necessary.
 type (
 	sexpr interface{ sexpr() }
 	atom  string
@@ -29,8 +29,8 @@ func (mark) sexpr()  {}
 
 type treeDumper struct{ level int }
 
-// dump lays a tree out: a space between two parts, but not inside of brackets
-// or next to a part that brings its own.
+// dump formats a tree. It writes a space between two parts, but not inside of
+// brackets or next to a part that begins or ends with a blank.
 func (d *treeDumper) dump(x sexpr) string {
 	var parts []string
 	d.flatten(x, &parts)
@@ -70,7 +70,7 @@ func isBlankByte(c byte) bool {
 	return c == ' ' || c >= '\t' && c <= '\r'
 }
 
-// endsOpen tells whether a line of s ends with a blank or a bracket.
+// endsOpen reports whether a line of s ends with a blank or a bracket.
 func endsOpen(s string) bool {
 	for i := 1; i <= len(s); i++ {
 		if (i == len(s) || s[i] == '\n') && (isBlankByte(s[i-1]) || s[i-1] == '(') {
@@ -80,7 +80,7 @@ func endsOpen(s string) bool {
 	return false
 }
 
-// beginsBlank tells whether a line of s begins with a blank.
+// beginsBlank reports whether a line of s begins with a blank.
 func beginsBlank(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if (i == 0 || s[i-1] == '\n') && isBlankByte(s[i]) {
@@ -105,7 +105,8 @@ func (d *treeDumper) block(list []Expr) sexpr {
 	return append(g, dedent, lineBreak)
 }
 
-// body is expressions that are one where there is only one.
+// body returns a sequence of expressions. A single expression is not written as
+// a block.
 func (d *treeDumper) body(b *Block) sexpr {
 	switch {
 	case b == nil || len(b.Exprs) == 0:
@@ -116,7 +117,7 @@ func (d *treeDumper) body(b *Block) sexpr {
 	return d.block(b.Exprs)
 }
 
-// blockOf is expressions that are always a block.
+// blockOf returns expressions as a block.
 func (d *treeDumper) blockOf(b *Block) sexpr {
 	if len(b.Exprs) == 0 {
 		return group{}

@@ -6,33 +6,33 @@ import (
 	"unicode/utf8"
 )
 
-// An Error is what is wrong at one place of a text.
+// An Error is an error at a position in a file.
 type Error struct {
 	File *File
 	Span Span
-	// Kind is a word or two in kebab case, which stays as it is between
-	// versions: "unexpected-token", "unclosed-string".
+	// Kind is a word or two in kebab case, such as "unexpected-token" or
+	// "unclosed-string". It does not change between versions.
 	Kind string
-	Msg  string // one line, lower case, without the place
-	// Incomplete: the text ended where more had to come.
+	Msg  string // one line, begins in lower case, without the position
+	// Incomplete is set if the source ended too early.
 	Incomplete bool
 }
 
-// Position returns where the error is.
+// Position returns the position of the error.
 func (e *Error) Position() Position { return e.File.Position(e.Span.Off) }
 
-// Error returns "file:line:column: text".
+// Error returns "file:line:column: message".
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Position(), e.Msg) }
 
-// Excerpt returns the line of the error and, below it, a caret under the place.
-// Tabs stay tabs, so that the caret stands right. Of a long line it is the part
-// around the place, with … where it was cut.
+// Excerpt returns the line of the error and, below it, a caret under the
+// position. Tabs are kept, so that the caret is in the right column. A long
+// line is cut to the part around the position, with … at the cuts.
 func (e *Error) Excerpt() string {
 	return excerpt(e.File.Line(e.Span.Off), e.Position().Column)
 }
 
-// Excerpt returns the line of a place and, if its column is known, a caret
-// below it; "" for a place that the file does not have.
+// Excerpt returns the line of a position and, if its column is known, a caret
+// below it. It returns "" if the file does not have the position.
 func (f *File) Excerpt(p Position) string {
 	f.line(0) // fills lines
 	n := p.Line - f.Before
@@ -59,13 +59,13 @@ func excerpt(line string, column int) string {
 	return line + "\n" + pad.String() + "^"
 }
 
-// excerptWidth is how many characters of a line an excerpt has.
+// excerptWidth is the largest number of characters of a line in an excerpt.
 const excerptWidth = 160
 
-// window cuts a long line to what is around the byte at, and returns where that
-// is then.
+// window cuts a long line to the part around the byte at, and returns the new
+// offset of that byte.
 func window(line string, at int) (string, int) {
-	// Where little is before the place, or behind it, there is more of the rest.
+	// If one side is short, the other side is longer.
 	end := forward(line, at, excerptWidth/2)
 	begin := min(backward(line, end, excerptWidth), at)
 	end = max(forward(line, begin, excerptWidth), at)
@@ -82,7 +82,7 @@ func window(line string, at int) (string, int) {
 	return part, at
 }
 
-// forward returns the offset n characters behind another, at most the end.
+// forward returns the offset n characters after from, but not beyond the end.
 func forward(line string, from, n int) int {
 	for i := range line[from:] {
 		if n--; n < 0 {
@@ -92,7 +92,7 @@ func forward(line string, from, n int) int {
 	return len(line)
 }
 
-// backward returns the offset n characters before another, at least 0.
+// backward returns the offset n characters before from, but at least 0.
 func backward(line string, from, n int) int {
 	for ; n > 0 && from > 0; n-- {
 		_, size := utf8.DecodeLastRuneInString(line[:from])
@@ -101,10 +101,10 @@ func backward(line string, from, n int) int {
 	return from
 }
 
-// Errors are all that was found, in the order of the text.
+// Errors are all errors that were found, in the order of the source.
 type Errors []*Error
 
-// Error returns them, one a line.
+// Error returns the errors, one on each line.
 func (l Errors) Error() string {
 	lines := make([]string, len(l))
 	for i, e := range l {
@@ -113,7 +113,7 @@ func (l Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns each of them.
+// Unwrap returns the errors.
 func (l Errors) Unwrap() []error {
 	errs := make([]error, len(l))
 	for i, e := range l {

@@ -71,7 +71,8 @@ func TestErrorKinds(t *testing.T) {
 	}
 }
 
-// TestRecovery expects one error a broken statement, and the rest of the tree.
+// TestRecovery expects one error for each invalid statement, and the rest of
+// the tree.
 func TestRecovery(t *testing.T) {
 	src := `class a {
   $x = = 1
@@ -120,8 +121,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestExcerptOfLongLine: a line of megabytes is cut, and the caret stays under
-// its place.
+// TestExcerptOfLongLine checks that a line of megabytes is truncated, with the
+// caret in the right column.
 func TestExcerptOfLongLine(t *testing.T) {
 	for name, c := range map[string]struct{ src, line, under string }{
 		"in the middle":   {"$a = '" + strings.Repeat("é", 1<<20) + "' + ) + '" + strings.Repeat("x", 1<<20) + "'", "…" + strings.Repeat("é", 76) + "' + ) + '" + strings.Repeat("x", 75) + "…", ")"},
@@ -140,7 +141,7 @@ func TestExcerptOfLongLine(t *testing.T) {
 	if got := long.Excerpt(Position{Line: 2}); got != strings.Repeat("x", 160)+"…" {
 		t.Errorf("without a column: %q", got)
 	}
-	// Text that is no UTF-8 has places, too.
+	// Text that is not UTF-8 has positions, too.
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		b := make([]byte, 100+r.IntN(600))
@@ -160,8 +161,8 @@ func TestErrorLimit(t *testing.T) {
 	}
 }
 
-// TestHostile expects an error, soon and without a deep stack.
-func TestHostile(t *testing.T) {
+// TestHostileTextsEnd expects an error soon and without a deep stack.
+func TestHostileTextsEnd(t *testing.T) {
 	const n = 200_000
 	for name, src := range map[string]string{
 		"parentheses":    strings.Repeat("(", n),
@@ -203,8 +204,9 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLarge expects what is large and not deep to be read.
-func TestLarge(t *testing.T) {
+// TestLargeProgramsParse checks that programs that are large but not deep can
+// be parsed.
+func TestLargeProgramsParse(t *testing.T) {
 	for name, src := range map[string]string{
 		"string":      "$x = '" + strings.Repeat("x", 10<<20) + "'",
 		"expressions": strings.Repeat("$x\n", 200_000),
@@ -240,7 +242,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestLongNumber: a number of megabytes is refused at once, with a short message.
+// TestLongNumber checks that a number of megabytes is an error immediately,
+// with a short message.
 func TestLongNumber(t *testing.T) {
 	_, err := Parse(NewFile("", strings.Repeat("9", 5_000_000)), Options{}) // 30 s if it were converted
 	errs, ok := errors.AsType[Errors](err)
@@ -249,15 +252,15 @@ func TestLongNumber(t *testing.T) {
 	}
 }
 
-// TestWording: what is unexpected has no article, and what is not closed says
-// what it is that begins at the place.
-func TestWording(t *testing.T) {
+// TestUnexpectedTokenMessages checks that messages describe an unexpected token
+// without an article, and the construct that is not closed.
+func TestUnexpectedTokenMessages(t *testing.T) {
 	for src, want := range map[string]string{
 		"$x = [1 'b']":          "unexpected string",
 		"$x = 1 + elsif":        "unexpected word 'elsif'",
 		"$x = @(END)\nabc":      "the heredoc whose text begins here has no line with its end tag 'END'",
 		"$x = { a => 1 'b' }":   "unexpected string",
-		"notice('\xc3')":        "the text has to be UTF-8, and the byte \\xc3 is none here",
+		"notice('\xc3')":        "the text has to be UTF-8, and the byte \\xc3 is not valid here",
 		"$x = [1 @(E)]\nx\nE\n": "unexpected heredoc",
 	} {
 		if list := errorsOf(t, src); len(list) == 0 || list[0].Msg != want {
@@ -266,7 +269,7 @@ func TestWording(t *testing.T) {
 	}
 }
 
-// TestTemplateEncoding: templates are UTF-8, too.
+// TestTemplateEncoding checks that templates must be UTF-8, too.
 func TestTemplateEncoding(t *testing.T) {
 	_, err := ParseTemplate(NewFile("a.epp", "x\n\xffy"), Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "a.epp:2:1: the text has to be UTF-8") {

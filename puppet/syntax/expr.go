@@ -1,12 +1,12 @@
 package syntax
 
-// expression: unary (operator unary)*, with what binds tighter inside. Behind
-// X ? {…}, a postfix belongs to the whole.
+// expression: unary (operator unary)*. Operators with higher precedence are
+// inner ones. After X ? {…}, a postfix belongs to the whole.
 //
-// min is how tight an operator has to bind to belong to this expression.
+// min is the smallest precedence of the operators of this expression.
 func (p *parser) expr(min uint8) Expr { return p.operators(p.unary(), min) }
 
-// operators goes on with an expression behind its first operand.
+// operators parses the rest of an expression after its first operand.
 func (p *parser) operators(x Expr, min uint8) Expr {
 	for n := 1; ; n++ {
 		op := p.tok
@@ -133,18 +133,19 @@ func (p *parser) accessArgs() []Expr {
 	return p.exprs.take(mark)
 }
 
-// What may stand in a list besides an expression or K => V.
+// An argKind is the kind of a list. It determines which elements are allowed
+// besides an expression or K => V.
 type argKind uint8
 
 const (
 	callArg   argKind = iota // an assignment
-	accessArg                // nothing: an assignment only as a key
+	accessArg                // none: an assignment is allowed only as a key
 	listArg                  // an assignment, and the words type and function
 )
 
 // argument: assignment | hash_entry "=>" hash_entry
 //
-// Pairs next to each other are one hash.
+// Adjacent pairs are one hash.
 func (p *parser) argument(mark int, kind argKind) {
 	var x Expr
 	isKey := false // x can only be a key
@@ -188,11 +189,11 @@ func (p *parser) argument(mark int, kind argKind) {
 	p.exprs.push(h)
 }
 
-// unbraced tells whether the hash is written as arguments K => V.
+// unbraced reports whether the hash is written as arguments K => V.
 func (h *Hash) unbraced() bool { return h.Len == 2 && len(h.Entries) > 0 }
 
-// keywordEntry reads the words type and function where they stand for
-// themselves, and returns nil where they begin something.
+// keywordEntry parses the words type and function if they are values. If they
+// begin a statement, it returns nil.
 func (p *parser) keywordEntry() Expr {
 	switch p.peek() {
 	case tFArrow, tComma, tRBrack, tRBrace:
@@ -305,7 +306,7 @@ func (p *parser) collect(x Expr) Expr {
 	return c
 }
 
-// primary: everything that is no operator.
+// primary: all expressions without an operator.
 func (p *parser) primary() Expr {
 	t := p.tok
 	switch t.kind {
@@ -372,7 +373,7 @@ func (p *parser) typeNode(t *token) *TypeName {
 	return n
 }
 
-// compound reads a primary expression that has others inside.
+// compound parses a primary expression that contains other expressions.
 func (p *parser) compound() Expr {
 	t := p.tok
 	switch t.kind {
@@ -441,7 +442,7 @@ func (p *parser) hash() Expr {
 	return p.hashFrom(opener, p.hashEntry())
 }
 
-// hashFrom reads a hash behind its first key, which is nil if there is none.
+// hashFrom parses a hash after its first key. For an empty hash, key is nil.
 func (p *parser) hashFrom(opener token, key Expr) Expr {
 	n := p.hashes.get()
 	mark := p.entries.mark()
@@ -494,7 +495,7 @@ func (p *parser) interpolated() Expr {
 	return n
 }
 
-// piece keeps the present token's text, if there is any.
+// piece adds the text of the current token, if it is not empty.
 func (p *parser) piece() {
 	if p.tok.text != "" {
 		n := p.strings.get()
@@ -503,9 +504,9 @@ func (p *parser) piece() {
 	}
 }
 
-// variableOf makes a name in ${name}, ${name[1]}, ${name.method} a variable.
-// The lexer has done so where the brace closes; in a heredoc that ends before
-// it this is left.
+// variableOf converts a name in ${name}, ${name[1]}, ${name.method} to a
+// variable. Usually the lexer has done so at the closing brace. If a heredoc
+// ends before the brace, it has not.
 func (p *parser) variableOf(x Expr, off uint32) Expr {
 	switch n := x.(type) {
 	case *Name:

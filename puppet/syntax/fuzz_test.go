@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// reprint fails if what the printer writes of a program does not parse to the
-// same tree, or is printed differently the next time.
+// reprint fails if the output of the printer does not parse to the same tree,
+// or if printing that tree gives a different output.
 func reprint(t *testing.T, prog *Program, parse func(*File, Options) (*Program, error), o Options) {
 	t.Helper()
 	want := dumpText(t, prog, PN)
@@ -74,9 +74,9 @@ func fuzz(f *testing.F, parse func(*File, Options) (*Program, error)) {
 	})
 }
 
-// hasCorner tells whether there is what the printer does not promise to keep: a
-// heredoc inside the text of a heredoc, where the inner text can be part of the
-// outer one too.
+// hasCorner reports whether a program contains a heredoc inside the text of a
+// heredoc. The printer can change such a program, because the inner text can be
+// part of the outer one.
 func hasCorner(prog *Program) bool {
 	found := false
 	inside := 0

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A heredocSpec is what @(…) says.
+// A heredocSpec is the content of @(…).
 type heredocSpec struct {
 	tag      string
 	syntax   string
@@ -15,13 +15,14 @@ type heredocSpec struct {
 	escapes  escapes
 }
 
-// maxNestedText is how long the texts of heredocs within heredocs may be
-// together, besides some times the file: each text is read again, and may be
-// copied, for each heredoc that it is in.
+// maxNestedText limits the total length of nested heredocs, in addition to a
+// multiple of the length of the file. Each text is read again, and possibly
+// copied, for each heredoc that contains it.
 const maxNestedText = 1 << 20
 
-// heredocStart makes the token of @(…) and enters its text, which begins on the
-// next line, or behind the text of the heredoc before it on the same line.
+// heredocStart makes the token of @(…) and enters the text of the heredoc. The
+// text begins on the next line, or after the text of the previous heredoc on
+// the same line.
 func (l *lexer) heredocStart(t *token) {
 	start := l.pos
 	i := strings.IndexByte(l.src[start:], ')')
@@ -95,7 +96,7 @@ func (l *lexer) heredocStart(t *token) {
 	l.endsIn(t, text, "unclosed-heredoc", "the heredoc whose text begins here has no line with its end tag '"+Shortened(spec.tag)+"'")
 }
 
-// leave goes back to the text that the heredoc is in.
+// leave returns to the text that contains the heredoc.
 func (l *lexer) leave() {
 	l.frame = l.frames[len(l.frames)-1]
 	l.frames = l.frames[:len(l.frames)-1]
@@ -146,19 +147,19 @@ func (l *lexer) heredocFrame(begin, end int, leading string, hasMargin bool) her
 	return f
 }
 
-// A margin maps positions in the text of a heredoc, whose lines have lost their
-// margin, to offsets in the file.
+// A margin maps positions in the text of a heredoc, whose lines have no margin,
+// to offsets in the file.
 type margin struct {
-	parent *margin  // of the text that the heredoc is in
-	base   uint32   // of that text, if it has no margin
-	lead   int      // where the heredoc's text begins in that text
-	lines  []uint32 // where lines begin
+	parent *margin  // of the text that contains the heredoc
+	base   uint32   // of that text, if it does not have a margin
+	lead   int      // the beginning of the text of the heredoc in that text
+	lines  []uint32 // the beginnings of lines
 	cut    []uint32 // bytes cut up to line n, counted from 1; 0 before the first
 }
 
 func (m *margin) at(pos int) uint32 {
 	out := m.lead
-	// The beginning is that of the line, before its margin, as in Puppet.
+	// As in Puppet, position 0 is the beginning of the line, before its margin.
 	if pos > 0 {
 		line := sort.Search(len(m.lines), func(i int) bool { return int(m.lines[i]) > pos })
 		out += pos + int(m.cut[line])
@@ -169,9 +170,9 @@ func (m *margin) at(pos int) uint32 {
 	return m.base + uint32(out)
 }
 
-// endsHeredoc tells whether a line ends a heredoc: blanks, | for a margin, - to
-// leave out the last line's end, and the tag, of which only the last has to be
-// there. What comes before on the line is of no account, as in Puppet.
+// endsHeredoc reports whether a line ends a heredoc. It consists of blanks, |
+// for a margin, - to omit the last line end, and the tag. Only the tag is
+// required. As in Puppet, other text before these on the line is ignored.
 func endsHeredoc(line, tag string) (leading string, hasMargin, trim, ok bool) {
 	line = strings.TrimSuffix(line, "\n")
 	line = strings.TrimSuffix(line, "\r")
@@ -213,7 +214,7 @@ func trimBlanksLeft(s string) string {
 	return s
 }
 
-// parseHeredocSpec reads @(tag), @("tag"), @(tag:syntax), @(tag/escapes).
+// parseHeredocSpec parses @(tag), @("tag"), @(tag:syntax), @(tag/escapes).
 func parseHeredocSpec(s string) (spec heredocSpec, kind, msg string) {
 	const shape = "a heredoc begins with @(TAG), @(\"TAG\"), @(TAG:syntax), @(TAG/escapes)"
 	tag, syntax, flags, hasFlags, ok := splitHeredocSpec(s)
@@ -259,14 +260,14 @@ func parseHeredocSpec(s string) (spec heredocSpec, kind, msg string) {
 		case 'L':
 			spec.escapes |= escLine
 		default:
-			return spec, "bad-heredoc-escape", "'" + flags[i:i+1] + "' is no escape of a heredoc: it can be t, r, n, s, u, L or $"
+			return spec, "bad-heredoc-escape", "'" + flags[i:i+1] + "' is not an escape of a heredoc: it can be t, r, n, s, u, L or $"
 		}
 	}
 	return spec, "", ""
 }
 
-// splitHeredocSpec cuts @(tag:syntax/flags) in its parts. What goes wrong behind
-// one @( goes wrong behind each other one before the same end of a tag.
+// splitHeredocSpec splits @(tag:syntax/flags). If parsing fails after one @(,
+// it fails after each other @( before the same end of a tag.
 func splitHeredocSpec(s string) (tag, syntax, flags string, hasFlags, ok bool) {
 	for {
 		i := strings.Index(s, "@(")

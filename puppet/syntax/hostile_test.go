@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// hostile are texts of about n bytes that something in them makes slow to read,
-// if what is behind one place is looked at for each such place.
+// hostile are texts of about n bytes that are slow to parse if the parser reads
+// the rest of the text again at many positions.
 var hostile = map[string]func(n int) string{
 	"slashes":         func(n int) string { return "$a = " + strings.Repeat(`/\`, n/2) },
 	"slashes, blanks": func(n int) string { return "$a = 1 / 2" + strings.Repeat(` + \/`, n/5) },
@@ -54,7 +54,7 @@ var hostile = map[string]func(n int) string{
 	},
 }
 
-// heredocs are many on one line that begins with blanks.
+// heredocs returns a line with many heredocs that begins with blanks.
 func heredocs(n int) string {
 	return strings.Repeat(" ", n/2) + strings.Repeat("@(A) ", n/14) + "\n" + strings.Repeat("A\n", n/14)
 }
@@ -67,9 +67,10 @@ var hostileTemplates = map[string]func(n int) string{
 	"blanks":           func(n int) string { return strings.Repeat(" <%#-%>", n/7) + "<%- 1 %>" },
 }
 
-// grows fails if eight times the text takes much more than eight times as long:
-// what is quadratic takes 64 times as long. A text that is read at once has room
-// for whatever else the machine does.
+// grows fails if a text of eight times the size takes much more than eight
+// times as long. A quadratic algorithm takes 64 times as long. If a text is
+// parsed very fast, the limit is larger, because the machine can be busy with
+// other work.
 func grows(t *testing.T, n int, read func(n int)) {
 	t.Helper()
 	quickest := func(n int) time.Duration {
@@ -105,7 +106,8 @@ func TestHostileGrowth(t *testing.T) {
 	}
 }
 
-// TestHostileMemory: what a text holds is not multiplied by where it stands.
+// TestHostileMemory checks that the memory for a text does not depend on its
+// position.
 func TestHostileMemory(t *testing.T) {
 	const n = 400_000
 	for _, name := range []string{"definitions in a long name", "definitions in many names", "nested heredocs", "an error, then a long line", "variables behind an escape"} {

@@ -1,21 +1,20 @@
 package syntax
 
-// maxInline is how many bytes of an expression Inline writes, before it leaves
-// the rest out.
+// maxInline is the number of bytes after which Inline truncates an expression.
 const maxInline = 4000
 
-// Inline writes an expression on one line for people to read: a heredoc stands
-// there as a string, and of what is very long the rest is left out. For each
-// part of it, and for itself, instead may give another text, and then returns
-// true; it is not asked about a chain of variable, keys and methods that is all
-// of an interpolation.
+// Inline writes an expression on one line, for messages. A heredoc is written
+// as a string, and a very long expression is truncated. instead is called for
+// the expression and for each of its parts. It can return another text and
+// true. It is not called for a chain of a variable, keys and methods that is a
+// whole interpolation.
 func Inline(x Expr, instead func(Expr) (string, bool)) string {
 	p := &printer{flat: true, instead: instead}
 	p.expr(x)
 	return string(p.buf)
 }
 
-// replaced writes what stands instead of an expression, if anything does.
+// replaced writes the replacement of an expression, if there is one.
 func (p *printer) replaced(x Expr) bool {
 	if len(p.buf) > maxInline {
 		if !p.over {

@@ -29,7 +29,7 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// TestInlineIsBounded has an expression that nobody would read to its end.
+// TestInlineIsBounded writes a very long expression.
 func TestInlineIsBounded(t *testing.T) {
 	src := "[" + strings.Repeat("'abc', [", 500) + strings.Repeat("]", 501)
 	src += " + [" + strings.Repeat("'abc',\n", 10000) + "]"

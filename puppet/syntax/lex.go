@@ -6,59 +6,59 @@ import (
 	"unicode/utf8"
 )
 
-// A lexer makes tokens of a text, one at a time. What it takes a character for
-// depends on the tokens before it and never on the grammar.
+// A lexer splits a text into tokens, one at a time. The meaning of a character
+// depends on the tokens before it, but not on the grammar.
 //
-// Inside a string with interpolation it alternates between the string's text
-// and code; strs holds the strings that are open. The text of a heredoc is a
-// text of its own, whose lines may have lost a margin: the lexer enters it when
-// it meets @(END), keeps what it was doing in frames, and comes back.
+// Inside a string with interpolation, it alternates between the text of the
+// string and code; strs holds the open strings. The text of a heredoc is a
+// separate text, whose lines can be without their margin. At @(END), the lexer
+// enters this text, saves its state in frames, and returns at the end.
 type lexer struct {
 	file *File
 	frame
 	strs   []openString
 	frames []frame
-	queue  []token // tokens found together with one already returned
+	queue  []token // tokens that were found together with a returned one
 	tasks  bool
 
 	epp     eppMode
 	eppOpen bool
 
 	wordEnded bool // a brace ended an interpolation
-	nested    int  // bytes of heredocs within heredocs so far
+	nested    int  // bytes of nested heredocs so far
 
 	err      *Error // of the last tBad
 	warnings []*Error
 }
 
-// A frame is a text and how far it has been read.
+// A frame is a text and the position in it.
 type frame struct {
 	src        string
 	pos        int
-	base       uint32  // the offset of src in the file, if src is a piece of it
+	base       uint32  // if src is not a part of it
 	margin     *margin // if src is not
-	lineStart  int     // of the line, as far as code goes: not of lines within strings
-	indented   int     // how far the line is known to be blank from its beginning
-	noRegexp   bool    // no slash from here on closes a regular expression
-	jump       int     // where the next line begins if heredocs are in between; 0: nowhere else
+	lineStart  int     // beginning of the line, for code; lines within strings do not count
+	indented   int     // the line is blank up to this position
+	noRegexp   bool    // the rest has no slash that closes a regular expression
+	jump       int     // beginning of the next line after heredocs; 0: not set
 	braces     int
 	after      kind // the token before the next one
-	strs       int  // strings that were open when the text was entered
+	strs       int  // number of open strings when the text was entered
 	heredoc    bool
 	escapes    escapes
 	interpol   bool
-	segment    bool // the next token is a string's text
+	segment    bool // the next token is text of a string
 	firstToken bool // the next token is the first of an interpolation
 }
 
-// An openString is a string with interpolation whose end has not been reached.
+// An openString is a string with interpolation that is not closed yet.
 type openString struct {
-	braces  int  // open ones before its ${
-	heredoc bool // it ends with its text
+	braces  int  // open braces before its ${
+	heredoc bool // ends at the end of the text
 	off     uint32
 }
 
-// maxStrings is how many strings may be open in one another.
+// maxStrings is the largest depth of nested open strings.
 const maxStrings = 200
 
 // Classes of bytes.
@@ -88,7 +88,7 @@ var class = func() (c [256]uint8) {
 	return c
 }()
 
-// at returns the offset in the file of a position in the text.
+// at converts a position in the text to an offset in the file.
 func (l *lexer) at(pos int) uint32 {
 	if l.margin != nil {
 		return l.margin.at(pos)
@@ -103,7 +103,7 @@ func (l *lexer) byteAt(pos int) byte {
 	return 0
 }
 
-// set makes the token from the position start to the present one.
+// set sets the token from the position start to the current one.
 func (l *lexer) set(t *token, k kind, start int) {
 	t.kind, t.text = k, ""
 	if l.margin == nil {
@@ -120,7 +120,8 @@ func (l *lexer) fail(t *token, pos int, kind, msg string) {
 	t.kind, t.off, t.end, t.text = tBad, off, off, ""
 }
 
-// endsIn is fail for a text that ended too early; nothing can be read behind it.
+// endsIn is fail for a text that ended too early. The lexer cannot continue
+// after it.
 func (l *lexer) endsIn(t *token, pos int, kind, msg string) {
 	l.fail(t, pos, kind, msg)
 	l.err.Incomplete = true
@@ -135,7 +136,8 @@ func (l *lexer) endsIn(t *token, pos int, kind, msg string) {
 	l.eppOpen = false
 }
 
-// next makes the next token. Behind the last it makes tEOF for ever.
+// next returns the next token in t. After the last token it always returns
+// tEOF.
 func (l *lexer) next(t *token) {
 	if len(l.queue) > 0 {
 		*t = l.queue[0]
@@ -155,8 +157,8 @@ func (l *lexer) next(t *token) {
 	}
 }
 
-// first makes the first token of an interpolation. A word alone, or with a
-// method or an index behind it, is a variable.
+// first returns the first token of an interpolation. A word that is alone, or
+// is followed by a method or an index, is a variable.
 func (l *lexer) first(t *token) {
 	l.firstToken = false
 	l.code(t)
@@ -166,7 +168,7 @@ func (l *lexer) first(t *token) {
 	var second token
 	l.wordEnded = false
 	l.code(&second)
-	// The string's text goes on where the interpolation was only this word.
+	// The interpolation was only this word if the text of the string follows.
 	ended := second.kind == tDQMid || second.kind == tDQPost
 	if ended && l.wordEnded || second.kind == tDot || second.kind == tLBrack {
 		t.kind = tVar
@@ -184,7 +186,7 @@ var variableInString = func() (v [kinds]bool) {
 	return v
 }()
 
-// code makes the next token of code.
+// code returns the next token of code.
 func (l *lexer) code(t *token) {
 	for l.pos < len(l.src) {
 		start := l.pos
@@ -213,8 +215,9 @@ func (l *lexer) code(t *token) {
 			l.pos = i
 			continue
 		case '\n':
-			// Differs from Puppet: a comment or a string that began behind the heredoc
-			// and ends below it is not followed by what it has passed, once more.
+			// Differs from Puppet: if a comment or a string begins after the
+			// heredoc on the same line and ends below the heredoc, Puppet reads
+			// the lines that it contains again.
 			l.pos, l.jump = max(l.jump, l.pos+1), 0
 			l.lineStart = l.pos
 			continue
@@ -427,12 +430,12 @@ func (l *lexer) code(t *token) {
 	l.eof(t)
 }
 
-// eof is what happens where the text of a frame ends in code.
+// eof handles the end of a frame in code.
 func (l *lexer) eof(t *token) {
 	switch {
 	case len(l.strs) > l.frame.strs:
-		// The end of an interpolation is missing. What follows is its string's
-		// text, which for a heredoc ends properly here.
+		// The interpolation is not closed. The rest is text of its string. If
+		// the string is a heredoc, it ends correctly here.
 		l.tail(t)
 	case l.eppOpen && l.epp != eppNone && len(l.frames) == 0:
 		l.endsIn(t, l.pos, "unclosed-tag", "the template ends inside a tag: %> is missing")
@@ -442,7 +445,7 @@ func (l *lexer) eof(t *token) {
 	}
 }
 
-// word makes a token of a bare word: a name, a keyword, or what is neither.
+// word makes a token of a bare word: a name, a keyword, or another word.
 func (l *lexer) word(t *token) {
 	start := l.pos
 	end, name := scanWord(l.src, start)
@@ -456,9 +459,10 @@ func (l *lexer) word(t *token) {
 	t.text = text
 }
 
-// scanWord returns where the bare word at pos ends, and whether it is a name.
-// A word is pieces joined by ::, each beginning with a-z or _ and going on with
-// word characters and hyphens, but not ending with a hyphen.
+// scanWord returns the end of the bare word at pos, and whether it is a name. A
+// word consists of parts that are joined by ::. Each part begins with a-z or _
+// and continues with word characters and hyphens, but does not end with a
+// hyphen.
 func scanWord(src string, pos int) (end int, name bool) {
 	name = true
 	i := pos
@@ -492,8 +496,9 @@ func scanWord(src string, pos int) (end int, name bool) {
 	}
 }
 
-// scanVar returns where the name of a variable at pos ends, or 0 if there is
-// none: word characters, joined by ::, with :: before them or not.
+// scanVar returns the end of the name of a variable at pos, or 0 if there is
+// none. The name consists of word characters, joined by ::, with an optional ::
+// before them.
 func scanVar(src string, pos int) int {
 	i := pos
 	if i+1 < len(src) && src[i] == ':' && src[i+1] == ':' {
@@ -516,7 +521,7 @@ func scanVar(src string, pos int) int {
 	}
 }
 
-// scanType returns where the type's name at pos ends.
+// scanType returns the end of the name of a type at pos.
 func scanType(src string, pos int) int {
 	i := pos
 	for {
@@ -543,7 +548,7 @@ func (l *lexer) typeName(t *token) {
 	t.text = l.src[start:l.pos]
 }
 
-// qualified makes a token of what begins with ::.
+// qualified makes a token of a name that begins with ::.
 func (l *lexer) qualified(t *token) {
 	start := l.pos
 	var c uint8
@@ -576,8 +581,9 @@ func (l *lexer) qualified(t *token) {
 
 // regexp makes a token of a regular expression if there is one.
 //
-// A slash that no other one closes has only escaped ones behind it, and the
-// search from one of these would pass the same characters: it is not made.
+// If a slash is not closed by another slash, all slashes after it are escaped.
+// A search from one of these would read the same characters. Therefore it is
+// omitted.
 func (l *lexer) regexp(t *token) bool {
 	if l.noRegexp {
 		return false
@@ -603,8 +609,8 @@ func (l *lexer) regexp(t *token) bool {
 	return false
 }
 
-// beginsLine tells whether nothing but blanks is before pos on its line. They
-// are looked at once, however often it is asked.
+// beginsLine reports whether only blanks precede pos on its line. It looks at
+// each blank only once.
 func (l *lexer) beginsLine(pos int) bool {
 	i := max(l.indented, l.lineStart)
 	for i < pos {
@@ -620,8 +626,8 @@ func (l *lexer) beginsLine(pos int) bool {
 	return i >= pos
 }
 
-// blankRune returns the length of the blank character, other than space and
-// tab, at the beginning of s, or 0.
+// blankRune returns the length of the blank character at the beginning of s, or
+// 0 if there is none. It does not include space and tab.
 func blankRune(s string) int {
 	if s[0] < utf8.RuneSelf {
 		return 0
@@ -633,7 +639,7 @@ func blankRune(s string) int {
 	return 0
 }
 
-// blankBefore tells whether the character before pos is blank or ends a line.
+// blankBefore reports whether the character before pos is blank or ends a line.
 func blankBefore(src string, pos int, lines bool) bool {
 	switch c := src[pos-1]; {
 	case c == ' ' || c == '\t' || c == '\r':
@@ -647,7 +653,7 @@ func blankBefore(src string, pos int, lines bool) bool {
 	return unicode.Is(unicode.Zs, r)
 }
 
-// blankLine tells whether there is nothing but blanks.
+// blankLine reports whether s contains only blanks.
 func blankLine(s string) bool {
 	for i := 0; i < len(s); {
 		switch s[i] {

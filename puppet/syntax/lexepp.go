@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// An eppMode says what part of a template the lexer is in.
+// An eppMode is the part of a template that the lexer is in.
 type eppMode uint8
 
 const (
-	eppNone   eppMode = iota // the text is no template
+	eppNone   eppMode = iota // not a template
 	eppText                  // outside of tags
 	eppCode                  // <% … %>
 	eppRender                // <%= … %>
@@ -17,15 +17,15 @@ const (
 
 func (l *lexer) inEPP() bool { return l.epp != eppNone && len(l.frames) == 0 }
 
-// startEPP makes the first tokens of a template.
+// startEPP queues the first tokens of a template.
 func (l *lexer) startEPP() {
 	l.epp = eppText
 	l.queue = append(l.queue, token{kind: tEPPStart})
 	l.templateText(false)
 }
 
-// endTag reads %> or, with trim, -%> and the text behind it. It leaves the
-// first token of what it found in t, or tEOF if there is none.
+// endTag reads %> or, with trim, -%> and the text after it. It returns the
+// first token in t, or tEOF if there is none.
 func (l *lexer) endTag(t *token, trim bool) {
 	start := l.pos
 	l.pos += 2
@@ -53,8 +53,8 @@ func (l *lexer) endTag(t *token, trim bool) {
 }
 
 // templateText reads the text of a template up to the next tag and queues it.
-// What has a tag at its end that takes blanks away is trimmed, <%% and %%>
-// become <% and %>, and comments vanish.
+// If the tag removes blanks before it, the text is trimmed. <%% and %%> become
+// <% and %>, and comments are removed.
 func (l *lexer) templateText(trim bool) {
 	start := l.pos
 	if start >= len(l.src) {
@@ -97,7 +97,7 @@ func (l *lexer) templateText(trim bool) {
 		text.add(part)
 		if i < 0 {
 			text := text.String()
-			if strings.HasSuffix(text, "<%") { // <%% and nothing behind it: as Puppet
+			if strings.HasSuffix(text, "<%") { // <%% at the end, as in Puppet
 				problem("unclosed-tag", "the template ends behind <%: %> is missing")
 				return
 			}
@@ -144,15 +144,16 @@ func (l *lexer) templateText(trim bool) {
 			return
 		}
 	}
-	// The template ends with a comment or <%%: what was read is lost, as in Puppet.
+	// The template ends with a comment or <%%. As in Puppet, the text before it
+	// is lost.
 	l.eppOpen = false
 }
 
-// A joined is a text in the making: one piece of the source as a rule, which is
-// then not copied.
+// A joined is a text that is built from parts. Usually it is one part of the
+// source, which is then not copied.
 type joined struct {
 	one  string
-	more []byte // all of them, if there are several
+	more []byte // all parts, if there are several
 }
 
 func (j *joined) add(s string) {
@@ -166,7 +167,7 @@ func (j *joined) add(s string) {
 	}
 }
 
-// trim takes the blanks at the end away.
+// trim removes the blanks at the end.
 func (j *joined) trim() {
 	if j.one = strings.TrimRight(j.one, " \t"); j.more != nil {
 		j.more = bytes.TrimRight(j.more, " \t")
@@ -180,8 +181,8 @@ func (j *joined) String() string {
 	return j.one
 }
 
-// trimLineStart takes blanks at the beginning away, and the line's end if
-// nothing else is on the line.
+// trimLineStart removes blanks at the beginning, and the line end if the line
+// contains nothing else.
 func trimLineStart(s string) string {
 	s = strings.TrimLeft(s, " \t")
 	if strings.HasPrefix(s, "\r\n") {
@@ -191,8 +192,8 @@ func trimLineStart(s string) string {
 	return strings.TrimPrefix(s, "\n")
 }
 
-// commentEnd returns where the comment whose # is at pos ends: behind the next
-// %> that is not %%>; -1 if nowhere.
+// commentEnd returns the end of the comment whose # is at pos: after the next
+// %> that is not %%>. If there is none, it returns -1.
 func commentEnd(src string, pos int) int {
 	for i := pos + 1; ; {
 		n := strings.Index(src[i:], "%>")

@@ -9,7 +9,7 @@ import (
 )
 
 // number makes a token of a number: 0x and hexadecimal digits, or digits with
-// a fraction or an exponent or none. A word character may not follow.
+// an optional fraction or exponent. A word character cannot follow.
 func (l *lexer) number(t *token) {
 	start := l.pos
 	if end := scanNumber(l.src, start); end > 0 {
@@ -29,7 +29,7 @@ func (l *lexer) number(t *token) {
 		end++
 	}
 	at := start
-	// 1.5x was taken apart before: the whole is what is wrong.
+	// 1.5x was split before: the error is about the whole number.
 	if start > 1 && l.src[start-1] == '.' {
 		for i := start - 2; i >= 0 && class[l.src[i]]&digitByte != 0; i-- {
 			at = i
@@ -45,7 +45,7 @@ func (l *lexer) number(t *token) {
 	l.fail(t, at, kind, msg)
 }
 
-// scanNumber returns where the number at pos ends, or 0 if it is none.
+// scanNumber returns the end of the number at pos, or 0 if there is none.
 func scanNumber(src string, pos int) int {
 	i := pos
 	if i+2 < len(src) && src[i] == '0' && src[i+1]|0x20 == 'x' && class[src[i+2]]&hexByte != 0 {
@@ -89,7 +89,7 @@ func digits(src string, i int) int {
 	return i
 }
 
-// endsWord tells whether no word character is at pos.
+// endsWord reports whether the character at pos is not a word character.
 func endsWord(src string, pos int) bool {
 	if pos >= len(src) {
 		return true
@@ -102,7 +102,8 @@ func endsWord(src string, pos int) bool {
 	return !unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Pc)
 }
 
-// badNumber tells what is wrong with a number's text: the kind of error, or "".
+// badNumber returns the kind and the message of the error of an invalid number.
+// If the number is valid, the kind is "".
 func badNumber(s string) (kind, msg string) {
 	bad := func(what string) (string, string) { return "bad-number", "'" + Shortened(s) + "' is not " + what }
 	switch {
@@ -152,7 +153,7 @@ func badNumber(s string) (kind, msg string) {
 	return "", ""
 }
 
-// numberOf makes the node of a number's token.
+// numberOf makes the node of a number.
 func (p *parser) numberOf(t *token) Expr {
 	s := t.text
 	span := Span{t.off, t.end - t.off}
@@ -170,7 +171,8 @@ func (p *parser) numberOf(t *token) Expr {
 	case err != nil:
 		p.report(span, "number-out-of-range", "'"+Shortened(s)+"' is more than a float can hold, 1.7976931348623157e308")
 	case zeroWithExponent(s):
-		// Differs from Puppet only in the text: there 0.0e1 ends with an internal error.
+		// Differs from Puppet only in the message: Puppet reports an internal
+		// error for 0.0e1.
 		p.report(span, "number-out-of-range", "'"+Shortened(s)+"' is a zero with an exponent, which the language does not have")
 	}
 	n := p.floats.get()
@@ -178,7 +180,8 @@ func (p *parser) numberOf(t *token) Expr {
 	return n
 }
 
-// zeroWithExponent tells 0.0e1 and its like, which the language refuses.
+// zeroWithExponent reports whether s is a number such as 0.0e1, which the
+// language does not allow.
 func zeroWithExponent(s string) bool {
 	whole := digits(s, 0)
 	if strings.Trim(s[:whole], "0") != "" {
@@ -189,7 +192,7 @@ func zeroWithExponent(s string) bool {
 	return s != "" && s[0]|0x20 == 'e'
 }
 
-// maxDigits is how long a number may be to be kept though it is too big.
+// maxDigits is the length up to which a number that is too big is kept.
 const maxDigits = 1000
 
 func (p *parser) integer(span Span, text, digits string, radix uint8) Expr {
@@ -207,7 +210,7 @@ func (p *parser) integer(span Span, text, digits string, radix uint8) Expr {
 			p.late = append(p.late, &Error{File: p.file, Span: span, Kind: "number-out-of-range",
 				Msg: Shortened(text) + " is more than an integer can hold, 9223372036854775807"})
 		}
-		if len(digits) < maxDigits { // reading more takes long
+		if len(digits) < maxDigits { // parsing a longer number takes too long
 			if big, ok := new(big.Int).SetString(digits, int(radix)); ok {
 				n.Over = big.String()
 			}

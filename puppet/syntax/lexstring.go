@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// singleQuoted makes a token of '…'. A backslash escapes itself and '.
+// singleQuoted makes a token of '…'. A backslash escapes a backslash or a '.
 func (l *lexer) singleQuoted(t *token) {
 	start := l.pos
 	i, escaped := secondQuote(l.src, start+1, "'")
@@ -63,8 +63,8 @@ func (l *lexer) doubleQuoted(t *token) {
 	l.text(t, start, tString, tDQPre, false)
 }
 
-// tail makes a token of a string's text behind an interpolation, or of the
-// beginning of a heredoc's text.
+// tail makes a token of the text of a string after an interpolation, or of the
+// beginning of the text of a heredoc.
 func (l *lexer) tail(t *token) {
 	l.segment = false
 	l.firstToken = false
@@ -76,13 +76,13 @@ func (l *lexer) tail(t *token) {
 	}
 }
 
-// text makes a token of a string's text up to its end (last) or the next
-// interpolation (more).
+// text makes a token of the text of a string up to its end (kind last) or the
+// next interpolation (kind more).
 func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 	begin := l.pos // of the text
-	from := begin  // of the piece that is not in text yet
+	from := begin  // of the part that is not in text yet
 	var text strings.Builder
-	taken := false // text holds what is before from
+	taken := false // text holds the part before from
 	for {
 		var end int
 		var term byte
@@ -128,7 +128,7 @@ func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 		switch term {
 		case '$':
 			v := scanVar(l.src, end+1)
-			if v == 0 { // a dollar sign and nothing more
+			if v == 0 { // only a dollar sign
 				if taken {
 					text.WriteByte('$')
 				}
@@ -184,7 +184,7 @@ func (l *lexer) text(t *token, start int, last, more kind, heredoc bool) {
 	}
 }
 
-// open notes that a string with interpolation has begun.
+// open registers the beginning of a string with interpolation.
 func (l *lexer) open(t *token, start int, heredoc bool) bool {
 	if len(l.strs) >= maxStrings {
 		l.endsIn(t, start, "too-deep", "strings are nested too deep")
@@ -195,8 +195,8 @@ func (l *lexer) open(t *token, start int, heredoc bool) bool {
 	return true
 }
 
-// scanQuoted finds the end of a piece of a string in double quotes: its quote,
-// a $ or the $ of ${ (term is '{'); 0 if there is none.
+// scanQuoted finds the end of a part of a string in double quotes: its quote, a
+// $ or the $ of ${ (then term is '{'). If there is none, it returns 0.
 func scanQuoted(src string, i int) (end int, term byte, escaped bool) {
 	i, escaped = secondQuote(src, i, `"$`)
 	for i < len(src) {
@@ -218,10 +218,10 @@ func scanQuoted(src string, i int) (end int, term byte, escaped bool) {
 	return len(src), 0, escaped
 }
 
-// secondQuote returns where to look for the end of a piece of a string that
-// begins at i. Puppet never takes the first character for the end if, pairs of
-// backslashes aside, another character that could be the end follows it: """ is
-// the string ".
+// secondQuote returns the position from which to search the end of a part of a
+// string that begins at i. Puppet does not accept the first character as the
+// end if another character that can be the end follows it, except for pairs of
+// backslashes between them. So """ is the string ".
 func secondQuote(src string, i int, ends string) (from int, escaped bool) {
 	if i >= len(src) || strings.IndexByte(ends, src[i]) < 0 {
 		return i, false
@@ -236,7 +236,7 @@ func secondQuote(src string, i int, ends string) (from int, escaped bool) {
 	return i, false
 }
 
-// scanHeredocText is scanQuoted for the text of a heredoc, which has an end.
+// scanHeredocText is scanQuoted for the text of a heredoc, whose end is known.
 func scanHeredocText(src string, i int, interpol, escapedDollar bool) (end int, term byte, escaped bool) {
 	for i < len(src) {
 		switch src[i] {
@@ -259,25 +259,25 @@ func scanHeredocText(src string, i int, interpol, escapedDollar bool) (end int, 
 	return len(src), 0, escaped
 }
 
-// escapes is a set of characters that mean something behind a backslash.
+// escapes is a set of characters that can be escaped.
 type escapes uint16
 
 const (
 	escBackslash escapes = 1 << iota
-	escQuote             // both of them
+	escQuote             // both quotes
 	escDollar
 	escT
 	escR
 	escN
 	escS
 	escU
-	escLine // the end of a line vanishes
+	escLine // the line end is removed
 
 	escDouble = escBackslash | escQuote | escDollar | escT | escR | escN | escS | escU | escLine
 )
 
-// unescape appends s with the escapes of a set replaced. Others stay, and are a
-// warning unless the text is a heredoc's. The position is that of the warning.
+// unescape appends s with the escapes of a set replaced. Other escapes are
+// kept. They are a warning at pos, unless the text is a heredoc.
 func (l *lexer) unescape(b *strings.Builder, s string, set escapes, heredoc bool, pos int) bool {
 	if set&escU != 0 && strings.Contains(s, `\u`) {
 		var ok bool
@@ -335,7 +335,7 @@ func (l *lexer) unescape(b *strings.Builder, s string, set escapes, heredoc bool
 			b.WriteByte('\\')
 			_, n := utf8.DecodeRuneInString(s[i:])
 			if !heredoc && s[i] != 'u' {
-				l.warn(pos, "unknown-escape", `\`+s[i:i+n]+` is no escape: it stays as it is`)
+				l.warn(pos, "unknown-escape", `\`+s[i:i+n]+` is not an escape: it stays as it is`)
 			}
 			b.WriteString(s[i : i+n])
 			i += n - 1
@@ -350,14 +350,14 @@ func (l *lexer) warn(pos int, kind, msg string) {
 	}
 }
 
-// unescapeUnicode replaces \uXXXX and \u{X…}. What comes out may be an escape
-// again: passes follow until there is none. In one pass an escape that directly
-// follows another is left for the next.
+// unescapeUnicode replaces \uXXXX and \u{X…}. The result can contain escapes
+// again, so it is repeated until there are none. In one pass, an escape that
+// directly follows another one is left for the next pass.
 func unescapeUnicode(s string) (string, bool) {
 	for range 8 {
 		var b []byte
-		last := 0     // what is before it is in b
-		adjacent := 0 // where the last escape ended
+		last := 0     // the text before it is in b
+		adjacent := 0 // the end of the last escape
 		for i := 0; i < len(s); {
 			if s[i] != '\\' {
 				i++
@@ -390,7 +390,8 @@ func unescapeUnicode(s string) (string, bool) {
 	return s, true
 }
 
-// unicodeEscape reads what follows \u and returns its length, 0 if it is none.
+// unicodeEscape parses the part after \u and returns its length, or 0 if it is
+// invalid.
 func unicodeEscape(s string) (r rune, n int) {
 	if len(s) >= 4 {
 		for n < 4 && class[s[n]]&hexByte != 0 {

@@ -3,7 +3,7 @@ package syntax
 // An Op is an operator.
 type Op uint8
 
-// The operators of two operands.
+// The binary operators.
 const (
 	Add     Op = iota // +
 	Sub               // -
@@ -34,7 +34,7 @@ const (
 	Subscribes // <~
 )
 
-// opText is how operators are written.
+// opText holds the text of the operators.
 var opText = [...]string{
 	Add: "+", Sub: "-", Mul: "*", Div: "/", Mod: "%", Shl: "<<", Shr: ">>",
 	Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", Match: "=~", NoMatch: "!~", In: "in",
@@ -43,5 +43,5 @@ var opText = [...]string{
 	Before: "->", Notify: "~>", After: "<-", Subscribes: "<~",
 }
 
-// String returns the operator as it is written.
+// String returns the operator in the syntax of the language.
 func (o Op) String() string { return opText[o] }

@@ -1,17 +1,18 @@
 // Package syntax reads and writes the Puppet language, version 8, and its
-// templates (EPP): text to tree, and back.
+// templates (EPP). It converts text to trees and trees to text.
 //
-// Parse and ParseTemplate make a *Program of a *File. All nodes are plain data
-// with a Span; Walk visits them, Print writes them as code and Dump in Puppet's
-// notations for trees. Errors are of type Errors, one *Error for each, with a
-// position, a kind to decide by and a line of text; several are found in one
-// pass, up to 20. A tree may be shared by goroutines as long as none changes it.
+// Parse and ParseTemplate parse a *File to a *Program. All nodes are plain data
+// with a Span. Walk visits the nodes, Print writes them as code, and Dump
+// writes them in Puppet's notations for trees. Errors are of type Errors. Each
+// *Error has a position, a kind for programs and a message of one line. One
+// pass finds up to 20 errors. Goroutines can share a tree if they do not change
+// it.
 //
-// Trees, the places of nodes and the places of errors are Puppet's, whose
+// Trees, positions of nodes and positions of errors are as in Puppet. Its
 // grammar, lexer and factory (lib/puppet/pops/parser, model/factory.rb) are the
-// specification; what Puppet finds only when it validates a tree is for package
-// check. A text is UTF-8 and may have up to 1 GB, expressions may be nested 1000
-// deep, and a tree may be some thousand nodes tall.
+// specification. Package check finds the errors that Puppet finds only when it
+// validates a tree. A text is in UTF-8 and can have up to 1 GB. Expressions can
+// be nested 1000 deep, and the height of a tree can be some thousand nodes.
 package syntax
 
 import (
@@ -22,51 +23,52 @@ import (
 
 // How it works.
 //
-// Puppet's grammar is LALR(1), its expressions ambiguous but for the precedence
-// of operators. Read from the top it needs one token beyond the present one, in
-// three places: an attribute (name =>) against a title (name :), class { against
-// class name, and the words type and function as values. Which statements are
-// calls without parentheses is decided behind the grammar, on the list of
-// statements (statement.go), as Puppet's factory does.
+// Puppet's grammar is LALR(1). Its expressions are ambiguous except for the
+// precedence of operators. This parser works top-down and needs one token of
+// lookahead in three places: to distinguish an attribute (name =>) from a title
+// (name :), to distinguish class { from class name, and for the words type and
+// function as values. As in Puppet's factory, calls without parentheses are
+// recognized after the grammar, in the list of statements (statement.go).
 //
-// The lexer decides by the tokens before it what a character is: whether "["
-// touches its operand, whether "(" is the first on its line, whether "/" can
-// begin a regular expression. Strings with interpolation and heredocs are read
-// lazily, but errors come out as if each had been read as a whole, because
-// Puppet does (fail, refuse).
+// For the lexer, the meaning of a character depends on the tokens before it:
+// whether "[" touches its operand, whether "(" is the first on its line,
+// whether "/" can begin a regular expression. Strings with interpolation and
+// heredocs are read lazily. However, errors are reported as if each string had
+// been read as a whole, as in Puppet (fail, refuse).
 //
-// An error of the grammar can be told only once: Puppet stops there. To find
-// more, the parser skips to where a statement can begin (resync). Errors from
-// then on are ours, so they have to be few and likely: one for each statement,
-// and none before the last.
+// Puppet stops at the first error of the grammar. To find more errors, the
+// parser skips to a token that can begin a statement (resync). Puppet does not
+// report these further errors. Therefore they must be few and likely: at most
+// one for each statement, and none before the last error.
 
-// Options say what a text may hold.
+// Options determine the language of a text.
 type Options struct {
-	// Tasks: plan and apply are words of the language, as they are for Bolt.
+	// Tasks is set if plan and apply are keywords, as they are in Bolt.
 	Tasks bool
 }
 
-// Parse reads a manifest. The error is Errors: what was found up to a limit;
-// the program then holds what could be read nevertheless.
+// Parse parses a manifest. The error is Errors, up to a limit. The program then
+// holds the parts that could be parsed.
 func Parse(f *File, o Options) (*Program, error) { return parse(f, o, false) }
 
-// ParseTemplate reads an EPP template: its body is one *EPP.
+// ParseTemplate parses an EPP template. The body of the program is one *EPP.
 func ParseTemplate(f *File, o Options) (*Program, error) { return parse(f, o, true) }
 
-// Limits for hostile texts.
+// Limits for malicious input.
 const (
 	maxErrors = 20
-	maxDepth  = 1000    // of expressions in one another, as they are written
-	maxHeight = 4000    // of the tree: a + b + c … is a tall tree on one level
+	maxDepth  = 1000    // of nested expressions in the source
+	maxHeight = 4000    // of the tree; a + b + c … is a tall tree without nesting
 	maxSize   = 1 << 30 // bytes of a text
 )
 
-// A parser makes the tree. There is a method for each rule of the grammar; the
-// rule stands above it.
+// A parser builds the tree. There is a method for each rule of the grammar; its
+// comment is the rule.
 //
-// An error is reported once and then poisons the present token: every rule ends
-// at it without a further report, up to the list of statements, which looks for
-// a place to go on (resync). So rules need no error results.
+// An error is reported once and then poisons the current token. Each rule ends
+// at this token without another report, up to the list of statements, which
+// looks for a token to continue with (resync). Therefore rules do not return
+// errors.
 type parser struct {
 	lexer
 	tok      token
@@ -75,16 +77,16 @@ type parser struct {
 	prevEnd  uint32 // of the token before tok
 
 	depth    int
-	tallest  int // depth reached
-	longest  int // chain of operators on one level
+	tallest  int // largest depth so far
+	longest  int // longest chain of operators on one level
 	failed   bool
-	poisoned token // the token in whose place tok is poisoned
+	poisoned token // the token that the poisoned tok replaces
 	errs     Errors
-	late     Errors // what Puppet finds only in a text without other errors
+	late     Errors // errors that Puppet finds only in a text without other errors
 
-	quoted      int      // strings with interpolation and heredocs around
-	namespace   []string // of the classes around
-	qualified   int      // bytes of names with their namespace
+	quoted      int      // number of strings with interpolation and heredocs around
+	namespace   []string // names of the classes around
+	qualified   int      // total bytes of names with their namespace
 	definitions []Expr
 
 	exprs   lists[Expr]
@@ -95,7 +97,7 @@ type parser struct {
 	nodes
 }
 
-// Slabs of the nodes that there are many of.
+// Slabs for the most frequent nodes.
 type nodes struct {
 	vars        slab[Var]
 	names       slab[Name]
@@ -135,7 +137,7 @@ func parse(f *File, o Options, template bool) (*Program, error) {
 		p.report(Span{}, "byte-order-mark", "the text begins with a byte order mark of "+markedEncoding(f.Src)+": it has to be UTF-8 without one")
 	case !utf8.ValidString(f.Src):
 		off := firstInvalid(f.Src)
-		p.report(Span{uint32(off), 1}, "invalid-utf-8", fmt.Sprintf("the text has to be UTF-8, and the byte \\x%02x is none here", f.Src[off]))
+		p.report(Span{uint32(off), 1}, "invalid-utf-8", fmt.Sprintf("the text has to be UTF-8, and the byte \\x%02x is not valid here", f.Src[off]))
 	default:
 		if template {
 			p.startEPP()
@@ -143,7 +145,7 @@ func parse(f *File, o Options, template bool) (*Program, error) {
 		p.program(prog)
 	}
 	for _, d := range p.definitions {
-		if d != nil { // nil: it could not be read
+		if d != nil { // nil: it could not be parsed
 			prog.Definitions = append(prog.Definitions, d)
 		}
 	}
@@ -157,7 +159,8 @@ func parse(f *File, o Options, template bool) (*Program, error) {
 	return prog, nil
 }
 
-// markedEncoding returns the encoding that a byte order mark names, or "".
+// markedEncoding returns the encoding of the byte order mark at the beginning
+// of s, or "".
 func markedEncoding(s string) string {
 	for _, m := range [...]struct{ mark, name string }{
 		{"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe\x00\x00", "UTF-32"}, {"\x84\x31\x95\x33", "GB 18030"},
@@ -171,7 +174,7 @@ func markedEncoding(s string) string {
 	return ""
 }
 
-// firstInvalid returns the offset of the first byte that is no UTF-8.
+// firstInvalid returns the offset of the first byte that is not valid UTF-8.
 func firstInvalid(s string) int {
 	for i, r := range s {
 		if r != utf8.RuneError {
@@ -205,8 +208,8 @@ func (p *parser) program(prog *Program) {
 			prog.Body.Off = uint32(len(p.file.Src))
 		}
 	}
-	// A list of statements may end where none of its tokens can go on. At the top
-	// that has to be the end.
+	// A list of statements can end before a token that cannot continue it. At
+	// the top level, it must end at the end of the file.
 	for p.tok.kind != tEOF && len(p.errs) < maxErrors {
 		p.unexpected()
 		start := p.poisoned.off
@@ -227,7 +230,7 @@ func (p *parser) program(prog *Program) {
 	}
 }
 
-// checkHeight refuses a tree so tall that passes over it would need a deep
+// checkHeight reports a tree that is so tall that visiting it would need a deep
 // stack.
 func (p *parser) checkHeight(prog *Program) {
 	depth := 0
@@ -254,7 +257,7 @@ func (p *parser) checkHeight(prog *Program) {
 	}
 }
 
-// advance makes the next token the present one.
+// advance moves to the next token.
 func (p *parser) advance() {
 	p.prevEnd = p.tok.end
 	if p.hasAhead {
@@ -265,7 +268,7 @@ func (p *parser) advance() {
 	}
 }
 
-// peek returns the kind of the token behind the present one.
+// peek returns the kind of the token after the current one.
 func (p *parser) peek() kind {
 	if !p.hasAhead {
 		if p.failed {
@@ -280,10 +283,10 @@ func (p *parser) peek() kind {
 func (t *token) span() Span { return Span{t.off, t.end - t.off} }
 
 // since returns the span from an offset to the end of the token before the
-// present one.
+// current one.
 func (p *parser) since(off uint32) Span { return Span{off, max(p.prevEnd, off) - off} }
 
-// accept goes on behind a token of a kind if it is there.
+// accept skips the current token if it has the kind k.
 func (p *parser) accept(k kind) bool {
 	if p.tok.kind != k {
 		return false
@@ -292,7 +295,7 @@ func (p *parser) accept(k kind) bool {
 	return true
 }
 
-// expect goes on behind a token of a kind that has to be there.
+// expect skips the current token, which must have the kind k.
 func (p *parser) expect(k kind) bool {
 	if p.tok.kind == k {
 		p.advance()
@@ -302,7 +305,7 @@ func (p *parser) expect(k kind) bool {
 	return false
 }
 
-// close expects the token that closes what another one opened.
+// close expects the token that closes an opened bracket.
 func (p *parser) close(k kind, opener token) {
 	switch {
 	case p.tok.kind == k:
@@ -316,7 +319,7 @@ func (p *parser) close(k kind, opener token) {
 	}
 }
 
-// unexpected reports that the present token cannot be where it is.
+// unexpected reports that the current token is not allowed.
 func (p *parser) unexpected() {
 	if p.failed {
 		return
@@ -336,13 +339,14 @@ func (p *parser) unexpected() {
 	}
 }
 
-// fail reports an error and poisons the present token.
+// fail reports an error and poisons the current token.
 func (p *parser) fail(err *Error) {
 	if p.failed {
 		return
 	}
-	// An error of the string that the token is in comes before it: the string is
-	// read as a whole before the grammar sees any of it.
+	// If the string that contains the token has an error, that error precedes
+	// it, because Puppet reads the string as a whole before the grammar sees
+	// it.
 	for !p.hasAhead && p.tok.kind != tBad && (len(p.lexer.strs) > 0 || len(p.frames) > 0 || len(p.queue) > 0) && p.tok.kind != tEOF {
 		p.lexer.next(&p.tok)
 		if p.tok.kind == tBad {
@@ -356,17 +360,16 @@ func (p *parser) fail(err *Error) {
 	p.tok.kind = tBad
 }
 
-// report adds an error that leaves nothing to recover from.
+// report adds an error that does not need recovery.
 func (p *parser) report(at Span, kind, msg string) {
 	if !p.failed {
 		p.add(&Error{File: p.file, Span: at, Kind: kind, Msg: msg})
 	}
 }
 
-// refuse reports that what has been read makes no sense although the grammar
-// allows it. If the present token had to be seen to know where it ends, an error
-// of the lexer there comes first; so does one in the rest of the string that it
-// is in.
+// refuse reports an error in text that the grammar allows. An error of the
+// lexer precedes it if the parser had to see the current token to find the end,
+// or if the lexer error is in the rest of the string around it.
 func (p *parser) refuse(at Span, seen bool, kind, msg string) {
 	switch {
 	case p.failed:
@@ -379,9 +382,9 @@ func (p *parser) refuse(at Span, seen bool, kind, msg string) {
 	}
 }
 
-// add adds an error. One before another that is known is its consequence, or
-// would not have been found: what reads the text from its beginning stops at
-// the first.
+// add adds an error. An error before another known error is a consequence of
+// that error, or would not have been found, because Puppet reads the text from
+// its beginning and stops at the first error.
 func (p *parser) add(err *Error) {
 	if n := len(p.errs); n > 0 && err.Span.Off <= p.errs[n-1].Span.Off || n >= maxErrors {
 		return
@@ -402,17 +405,17 @@ func (p *parser) enter() bool {
 	return true
 }
 
-// chain counts the operators on one level.
+// chain records the number of operators on one level.
 func (p *parser) chain(n int) {
 	if n > p.longest {
 		p.longest = n
 	}
 }
 
-// resync looks for a token to go on with after an error in a statement that
-// began at an offset: the first one of a line that is indented no deeper than
-// the statement was. A brace there that is not indented as deep closes what the
-// statement is in.
+// resync looks for a token to continue with after an error in a statement that
+// began at an offset. This is the first token of a line that is not indented
+// deeper than the statement. A brace with smaller indentation closes the block
+// that contains the statement.
 func (p *parser) resync(start uint32) {
 	p.tok = p.poisoned
 	p.failed = false
@@ -422,7 +425,7 @@ func (p *parser) resync(start uint32) {
 		p.lexer.endsIn(&token{}, p.pos, "", "")
 		return
 	}
-	begin, end := p.file.bounds(start) // of the line in work
+	begin, end := p.file.bounds(start) // of the current line
 	column := p.indent(begin)
 	for ; p.tok.kind != tEOF; p.advance() {
 		off := min(p.tok.off, uint32(len(p.file.Src)))
@@ -444,11 +447,12 @@ func (p *parser) resync(start uint32) {
 	}
 }
 
-// maxIndent is how deep a line can be indented for resync to go on with it. It
-// keeps the search from reading long lines again and again.
+// maxIndent is the largest indentation of a line that resync continues with. It
+// avoids reading long lines repeatedly.
 const maxIndent = 200
 
-// indent returns how many blanks the line that begins at an offset begins with.
+// indent returns the number of blanks at the beginning of the line that begins
+// at an offset.
 func (p *parser) indent(begin uint32) int {
 	line := p.file.Src[begin:]
 	i := 0

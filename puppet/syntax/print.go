@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Print writes a program in the customary style: two spaces a level, one
-// attribute a line, arrows in a column, lines of some 100 characters. What it
-// writes parses to the same tree. Comments are not part of a tree and are lost.
+// Print writes a program in the usual style: two spaces of indentation, one
+// attribute on each line, aligned arrows, lines of about 100 characters. The
+// output parses to the same tree. Comments are lost, because they are not part
+// of a tree.
 func Print(w io.Writer, prog *Program) error {
 	p := &printer{src: prog.File.Src}
 	if len(prog.Body.Exprs) == 1 {
@@ -26,17 +27,18 @@ func Print(w io.Writer, prog *Program) error {
 	return err
 }
 
-// maxLine is how long a line may be for what can be broken to stay on it.
+// maxLine is the length up to which a construct that can be broken stays on one
+// line.
 const maxLine = 100
 
-// A printer writes code. In flat mode it writes no line's end: that is for the
-// code within strings, and for attempts to write something on one line, which
-// are given up (over) beyond limit.
+// A printer writes code. In flat mode it does not write line ends. Flat mode is
+// for code within strings, and for attempts to write a construct on one line.
+// Such an attempt ends (over) beyond limit.
 type printer struct {
 	buf     []byte
 	src     string
 	level   int
-	line    int // where the present line begins in buf
+	line    int // the beginning of the current line in buf
 	flat    bool
 	limit   int // 0: none
 	over    bool
@@ -45,7 +47,7 @@ type printer struct {
 	tags    int
 	epp     bool
 	text    bool                      // in a template, outside of tags
-	behind  bool                      // directly behind text of a template
+	behind  bool                      // directly after text of a template
 	instead func(Expr) (string, bool) // of Inline; or nil
 }
 
@@ -63,7 +65,7 @@ func (p *printer) write(s string) {
 
 func (p *printer) column() int { return len(p.buf) - p.line }
 
-// newline ends the line, with the texts of the heredocs that began on it.
+// newline ends the line and writes the texts of the heredocs that began on it.
 func (p *printer) newline() {
 	if p.flat {
 		p.write(" ")
@@ -86,7 +88,7 @@ func (p *printer) flush() {
 	}
 }
 
-// tryFlat writes something on the present line if it fits.
+// tryFlat writes a construct on the current line if it fits.
 func (p *printer) tryFlat(f func()) bool {
 	if p.flat {
 		f()
@@ -104,8 +106,8 @@ func (p *printer) tryFlat(f func()) bool {
 	return fits
 }
 
-// statements writes expressions one after another. A semicolon goes before one
-// that would be taken for a part of the one before it.
+// statements writes a sequence of expressions. It writes a semicolon before an
+// expression that would otherwise be parsed as a part of the one before it.
 func (p *printer) statements(list []Expr) {
 	for i, x := range list {
 		if i > 0 {
@@ -147,7 +149,7 @@ func (p *printer) statement(x Expr) {
 	p.bareCall(c, true)
 }
 
-// bareCall writes a call without parentheses where its first argument lets it.
+// bareCall writes a call without parentheses if its first argument allows it.
 func (p *printer) bareCall(c *Call, statement bool) {
 	name, _ := c.Func.(*Name)
 	first := leading(c.Args[0])
@@ -168,7 +170,8 @@ func (p *printer) bareCall(c *Call, statement bool) {
 	p.list(c.Args)
 }
 
-// attributesOf tells whether a hash was written as a resource's attributes.
+// attributesOf reports whether a hash was written as the attributes of a
+// resource.
 func attributesOf(h *Hash) bool {
 	for i := range h.Entries {
 		e := &h.Entries[i]
@@ -197,9 +200,9 @@ func (p *printer) bareHash(h *Hash) {
 	p.write(" }")
 }
 
-// leading returns the character an expression begins with if that can matter
-// to what is before it; 0 for what begins with a template's text; 'a' for all
-// others.
+// leading returns the first character of an expression if it can affect the
+// parsing of the text before it. It returns 0 for text of a template, and 'a'
+// for others.
 func leading(x Expr) byte {
 	for {
 		switch n := x.(type) {
@@ -240,7 +243,7 @@ func leading(x Expr) byte {
 		case *Regexp:
 			return '/'
 		case *Concat:
-			// What goes before the string decides whether a slash divides.
+			// The part before the string determines whether a slash divides.
 			for _, part := range n.Parts {
 				if t, ok := part.(*Text); ok {
 					if leading(t.X) == '/' {
@@ -264,7 +267,7 @@ func (p *printer) block(b *Block) {
 		p.write("{ }")
 		return
 	}
-	if p.limit > 0 { // an attempt to be on one line
+	if p.limit > 0 { // an attempt to write on one line
 		p.over = true
 		return
 	}
@@ -291,7 +294,7 @@ func (p *printer) list(list []Expr) {
 	}
 }
 
-// items writes what is in brackets: on one line or one line each.
+// items writes items in brackets, on one line or each on its own line.
 func (p *printer) items(open, end string, n int, trailing bool, item func(i int)) {
 	if p.over {
 		return
@@ -325,8 +328,8 @@ func (p *printer) items(open, end string, n int, trailing bool, item func(i int)
 	p.write(end)
 }
 
-// arguments writes (…) for a call. A last argument with lines of its own stays
-// on the line of the bracket.
+// arguments writes (…) for a call. If the last argument has several lines, it
+// begins on the line of the bracket.
 func (p *printer) arguments(args []Expr, trailing bool) {
 	if n := len(args); n > 0 && !p.flat {
 		switch args[n-1].(type) {
@@ -342,7 +345,7 @@ func (p *printer) arguments(args []Expr, trailing bool) {
 	p.items("(", ")", len(args), trailing, func(i int) { p.expr(args[i]) })
 }
 
-// entries writes K => V of a hash or a selector.
+// entries writes the entries K => V of a hash or a selector.
 func (p *printer) entries(open, end string, list []Entry) {
 	if p.over {
 		return
@@ -390,7 +393,8 @@ func (p *printer) entries(open, end string, list []Entry) {
 	p.write(end)
 }
 
-// width returns how long a key is, 0 for one that is too long to align others.
+// width returns the length of a key, or 0 for a key that is too long for
+// alignment.
 func (p *printer) width(x Expr) int {
 	mark, line := len(p.buf), p.line
 	p.line = mark
@@ -533,7 +537,7 @@ func (p *printer) param(x *Param) {
 	}
 }
 
-// definition writes what all definitions have.
+// definition writes the common parts of all definitions.
 func (p *printer) definition(word, name string, params []*Param, between string, returns Expr, body *Block, scope bool) {
 	if p.limit > 0 {
 		p.over = true
@@ -576,7 +580,7 @@ func (p *printer) lambda(l *Lambda) {
 	p.block(l.Body)
 }
 
-// integer writes a number as it was written.
+// integer writes a number in the form of the source.
 func (p *printer) integer(x *Int) {
 	switch {
 	case x.Over != "":
@@ -611,24 +615,24 @@ func (p *printer) template(epp *EPP) {
 		p.buf = append(p.buf, "<%- "...)
 		p.params(epp.Params, "|", "|")
 		p.text = true
-		if len(list) == 0 { // a line's end behind -%> would be text
+		if len(list) == 0 { // a line end after -%> would be text
 			p.buf = append(p.buf, " %>"...)
 			return
 		}
 		p.buf = append(p.buf, " -%>\n"...)
 		p.line = len(p.buf)
-		if t, ok := list[0].(*RenderText); ok && t.Value == "" { // which that line's end was
+		if t, ok := list[0].(*RenderText); ok && t.Value == "" { // this was the line end
 			list = list[1:]
 		}
 	}
 	p.statements(list)
 	p.leaveTag()
-	if p.behind && strings.HasSuffix(string(p.buf[max(0, len(p.buf)-3):]), "<%%") { // <%% at the end is lost
+	if p.behind && strings.HasSuffix(string(p.buf[max(0, len(p.buf)-3):]), "<%%") { // <%% at the end would be lost
 		p.buf = append(p.buf, "<% %>"...)
 	}
 }
 
-// leaveTag ends a tag, if one is open.
+// leaveTag ends the current tag, if there is one.
 func (p *printer) leaveTag() {
 	if p.text {
 		return
@@ -642,7 +646,7 @@ func (p *printer) leaveTag() {
 }
 
 func (p *printer) renderText(s string) {
-	if s == "" { // only behind a last tag that trims
+	if s == "" { // only after a last tag that trims
 		p.leaveTag()
 		if p.behind || len(p.buf) == 0 {
 			p.buf = append(p.buf, "<% %>"...)

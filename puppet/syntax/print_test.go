@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPrintStyle has texts in the style of the printer, which leaves them as
-// they are.
+// TestPrintStyle has programs in the style of the printer. The printer must not
+// change them.
 func TestPrintStyle(t *testing.T) {
 	for _, src := range []string{
 		`class demo::web (

@@ -102,9 +102,9 @@ func (p *printer) expr(x Expr) {
 	}
 }
 
-// keys writes […] behind what is indexed.
+// keys writes the […] of an index.
 func (p *printer) keys(keys []Expr, trailing bool) {
-	if p.text { // the bracket has to touch the tag to be an index of the text
+	if p.text { // the bracket must touch the tag to be an index of the text
 		p.buf = append(p.buf, "<%"...)
 		p.text = false
 	}
@@ -120,8 +120,8 @@ func (p *printer) keys(keys []Expr, trailing bool) {
 	p.items("[", "]", len(keys), trailing, func(i int) { p.expr(keys[i]) })
 }
 
-// plainType writes the type of a parameter or a result, where the grammar has
-// no comma before its bracket.
+// plainType writes the type of a parameter or a result. In the grammar it
+// cannot have a comma before its bracket.
 func (p *printer) plainType(x Expr) {
 	if n, ok := x.(*Index); ok {
 		p.expr(n.X)
@@ -137,7 +137,7 @@ func (p *printer) binary(x Expr, op Op, y Expr) {
 	p.expr(y)
 }
 
-// compound writes what has blocks or braces.
+// compound writes expressions with blocks or braces.
 func (p *printer) compound(x Expr) {
 	switch x := x.(type) {
 	case *If:
@@ -287,7 +287,7 @@ func (p *printer) collect(x *Collect) {
 	}
 }
 
-// quote writes a string: in single quotes if it can be read so.
+// quote writes a string, in single quotes if possible.
 func (p *printer) quote(s string) {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] == 0x7f {
@@ -310,7 +310,7 @@ func (p *printer) quote(s string) {
 	p.write(string(append(b, '\'')))
 }
 
-// escapeDouble escapes a string, or a piece of one, for double quotes.
+// escapeDouble escapes a string, or a part of a string, for double quotes.
 func escapeDouble(s string, last bool) string {
 	b := make([]byte, 0, len(s)+8)
 	for i := 0; i < len(s); i++ {
@@ -352,14 +352,14 @@ func (p *printer) concat(x *Concat) {
 	p.write(`"`)
 }
 
-// interpolation writes ${…}. Its code stays on the line; a heredoc in it has its
-// text before the brace.
+// interpolation writes ${…}. Its code stays on the line. The text of a heredoc
+// in it precedes the brace.
 func (p *printer) interpolation(x Expr) {
 	if p.over {
 		return
 	}
 	p.write("${")
-	if p.limit > 0 && hasBlock(x) { // an attempt to be on one line
+	if p.limit > 0 && hasBlock(x) { // an attempt to write on one line
 		p.over = true
 		return
 	}
@@ -378,8 +378,8 @@ func (p *printer) interpolation(x Expr) {
 	p.write("}")
 }
 
-// hasBlock tells whether there are statements or heredocs in an expression, as
-// in a lambda's body.
+// hasBlock reports whether an expression contains statements or heredocs, such
+// as the body of a lambda.
 func hasBlock(x Expr) bool {
 	found := false
 	Walk(x, func(n Node) bool {
@@ -392,8 +392,8 @@ func hasBlock(x Expr) bool {
 	return found
 }
 
-// bareVariable returns the variable that an interpolation begins with if it can
-// stand there without its $: ${x}, ${x[1]}, ${x.y}.
+// bareVariable returns the variable that an interpolation begins with if its $
+// can be omitted there: ${x}, ${x[1]}, ${x.y}.
 func (p *printer) bareVariable(x Expr) *Var {
 	for {
 		switch n := x.(type) {
@@ -430,7 +430,7 @@ func isBareVariable(name string) bool {
 	return false
 }
 
-// chain writes an expression without the $ of the variable it begins with.
+// chain writes an expression without the $ of the variable that it begins with.
 func (p *printer) chain(x Expr, v *Var) {
 	switch n := x.(type) {
 	case *Var:
@@ -449,13 +449,13 @@ func (p *printer) chain(x Expr, v *Var) {
 	}
 }
 
-// A taggedHeredoc is one whose text has still to be written.
+// A taggedHeredoc is a heredoc whose text is not written yet.
 type taggedHeredoc struct {
 	*Heredoc
 	tag string
 }
 
-// heredoc writes @(…); the text follows at the line's end.
+// heredoc writes @(…). The text follows at the end of the line.
 func (p *printer) heredoc(h *Heredoc) {
 	if p.instead != nil {
 		p.expr(h.Text)
@@ -505,16 +505,17 @@ func escapesDollar(c *Concat) bool {
 	return false
 }
 
-// escapesReturn tells whether the text ends with a carriage return, which the -
-// of its end would take away.
+// escapesReturn reports whether the text ends with a carriage return, which the
+// - of the end tag would remove.
 func escapesReturn(h *Heredoc) bool {
 	list := pieces(h)
 	s, ok := list[len(list)-1].(*Str)
 	return ok && strings.HasSuffix(s.Value, "\r")
 }
 
-// tag returns an end tag that no line of the text ends with. The number of the
-// heredoc makes it differ from those around and inside.
+// tag returns an end tag that is not at the end of a line of the text. It
+// contains the number of the heredoc, so that it differs from the tags around
+// and inside.
 func (p *printer) tag(h *Heredoc) string {
 	for n := p.tags; ; n += 1000 {
 		tag := "END"
@@ -533,7 +534,7 @@ func (p *printer) tag(h *Heredoc) string {
 	}
 }
 
-// heredocText writes the lines of a heredoc's text and its end.
+// heredocText writes the lines of the text of a heredoc and its end tag.
 func (p *printer) heredocText(h taggedHeredoc) {
 	tag := h.tag
 	indent := strings.Repeat("  ", p.level+1)
@@ -542,7 +543,7 @@ func (p *printer) heredocText(h taggedHeredoc) {
 	dollar := interpol && escapesDollar(concat)
 	escaped := dollar || escapesReturn(h.Heredoc)
 	if p.flat || interpol && hasBlock(concat) {
-		indent = "" // what is inside has lines of its own
+		indent = "" // the content has its own lines
 	}
 	start := len(p.buf)
 	for i, part := range list {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A recorded is a small text and what Puppet 8 makes of it.
+// A recorded is a small program and the result of Puppet 8.
 type recorded struct {
 	Src   string
 	EPP   bool
@@ -55,8 +55,8 @@ func (c *recorded) parse() (*Program, error) {
 	return Parse(f, Options{Tasks: c.Tasks})
 }
 
-// TestRecorded compares trees, places of nodes and places of errors with
-// Puppet's own.
+// TestRecorded compares trees, positions of nodes and positions of errors with
+// those of Puppet.
 func TestRecorded(t *testing.T) {
 	for i, c := range recordedCases(t) {
 		t.Run(fmt.Sprint(i+1), func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// places returns the nodes' types, by Puppet's names, with their offsets. Left
-// out are nodes that only one of the two has.
+// places returns the types of the nodes, with Puppet's names, and their
+// offsets. It leaves out nodes that only one of the two has.
 func places(prog *Program) string {
 	var list []string
 	Walk(prog.Body, func(n Node) bool {

@@ -1,13 +1,13 @@
 package syntax
 
-// A slab makes nodes of one type in pieces of growing size, so that a node
-// costs no allocation of its own. A piece lives as long as any node in it.
+// A slab allocates nodes of one type in chunks of growing size, so that a node
+// does not need its own allocation. A chunk lives as long as any node in it.
 type slab[T any] struct {
 	free []T
 	size int
 }
 
-// Pieces grow up to slabMax nodes; a short text needs little.
+// Chunks grow up to slabMax nodes. A short text needs only a few nodes.
 const (
 	slabMin = 4
 	slabMax = 256
@@ -27,8 +27,8 @@ func (s *slab[T]) grow() {
 	s.free = make([]T, s.size)
 }
 
-// A lists makes slices of one element type whose length is known only at their
-// end. Lists nest, so elements wait on a stack until theirs is complete.
+// A lists makes slices whose length is known only at their end. Lists can be
+// nested, so elements are on a stack until their list is complete.
 type lists[T any] struct {
 	stack []T
 	free  []T
@@ -39,7 +39,7 @@ func (l *lists[T]) mark() int { return len(l.stack) }
 
 func (l *lists[T]) push(v T) { l.stack = append(l.stack, v) }
 
-// take returns what was pushed since the mark.
+// take returns the elements that were pushed since the mark.
 func (l *lists[T]) take(mark int) []T {
 	n := len(l.stack) - mark
 	if n == 0 {

@@ -1,6 +1,7 @@
 package syntax
 
-// The functions that are called without parentheses, as statements.
+// isStatementCall reports whether name is a function that can be called without
+// parentheses, as a statement.
 func isStatementCall(name string) bool {
 	switch name {
 	case "require", "realize", "include", "contain", "tag",
@@ -14,18 +15,18 @@ func isStatementCall(name string) bool {
 // statements: statement (";"? statement)*
 // statement: assignment ("," assignment)*
 //
-// A name of a function that can be called without parentheses takes the
-// statement behind it as its arguments.
+// If the name of a function that can be called without parentheses precedes a
+// statement, the statement is its list of arguments.
 func (p *parser) statements() []Expr { return p.statementsFrom(nil) }
 
-// statementsFrom is statements where the first assignment has been read.
+// statementsFrom is statements after the first assignment is parsed.
 func (p *parser) statementsFrom(x Expr) []Expr {
 	mark := p.exprs.mark()
 	if !p.enter() {
 		p.depth--
 		return nil
 	}
-	var loneList *Error // the first list that is nobody's arguments
+	var loneList *Error // the first list that is not the arguments of a function
 	for x != nil || begins[p.tok.kind] {
 		start, definitions := p.tok.off, len(p.definitions)
 		if x == nil {
@@ -41,7 +42,7 @@ func (p *parser) statementsFrom(x Expr) []Expr {
 		if p.failed {
 			clear(p.exprs.stack[list:])
 			p.exprs.stack = p.exprs.stack[:list]
-			p.definitions = p.definitions[:definitions] // they are in no tree
+			p.definitions = p.definitions[:definitions] // they are not in the tree
 			p.resync(start)
 			x = nil
 			continue
@@ -275,7 +276,8 @@ func (p *parser) attribute() {
 	p.attrs.push(a)
 }
 
-// resourceFrom reads the bodies behind what may be a resource's type:
+// resourceFrom parses the bodies after an expression that can be a resource
+// type:
 //
 //	"{" title ":" attributes (";" resource_bodies)? "}"
 //	"{" attributes "}"
@@ -319,8 +321,8 @@ func (p *parser) resourceFrom(x Expr) Expr {
 	return x
 }
 
-// bareBody makes what is meant by X { attributes }: the defaults of a type,
-// what a reference's resources get, or a name and a hash behind it.
+// bareBody returns the meaning of X { attributes }: the defaults of a type, an
+// override of references, or a name and a hash after it.
 func (p *parser) bareBody(x Expr, off uint32, opener token) Expr {
 	attrs := p.attributes()
 	p.close(tRBrace, opener)
@@ -336,7 +338,7 @@ func (p *parser) bareBody(x Expr, off uint32, opener token) Expr {
 	case *Name:
 		return p.nameAndHash(x, attrs, span, opener)
 	}
-	p.refuse(x.At(), false, "not-a-resource", "what stands before the '{' is neither a resource type nor a reference to resources")
+	p.refuse(x.At(), false, "not-a-resource", "the expression before the '{' is neither a resource type nor a reference to resources")
 	return x
 }
 

@@ -1,15 +1,15 @@
 package syntax
 
-// A kind is what sort of token a token is.
+// A kind is the kind of a token.
 type kind uint8
 
 const (
 	tEOF   kind = iota
-	tBad        // the lexer has an error, or the parser gave up
-	tOther      // a character that begins nothing
+	tBad        // the lexer has an error, or the parser stopped
+	tOther      // a character that cannot begin a token
 
 	tName
-	tWord // a bare word that is no name: _x, a-b
+	tWord // a bare word that is not a name: _x, a-b
 	tTypeName
 	tVar
 	tNumber
@@ -24,14 +24,14 @@ const (
 	tEPPStart
 	tEPPEnd
 
-	tListStart // [ behind a blank
-	tLBrack    // [ touching what is before it
+	tListStart // [ after a blank
+	tLBrack    // [ that touches the token before it
 	tRBrack
 	tLBrace
-	tSelBrace // { behind ?
+	tSelBrace // { after ?
 	tRBrace
 	tLParen
-	tWSLParen // ( first on its line
+	tWSLParen // ( as the first token on its line
 	tRParen
 
 	tDot
@@ -76,7 +76,7 @@ const (
 
 	tTrue
 	tFalse
-	// The keywords from here on can name an attribute.
+	// The keywords from here on can be names of attributes.
 	tAnd
 	tApply
 	tAttr
@@ -101,14 +101,14 @@ const (
 	kinds
 )
 
-// A token is a piece of the text as the grammar sees it.
+// A token is a token of the grammar.
 type token struct {
 	kind     kind
 	off, end uint32
 	text     string // of names, words, numbers, keywords; the value of strings
 }
 
-// keyword returns the kind of a name.
+// keyword returns the kind of a name or a keyword.
 func keyword(name string, tasks bool) kind {
 	if len(name) < 2 || len(name) > 8 {
 		return tName
@@ -166,8 +166,8 @@ func keyword(name string, tasks bool) kind {
 	return tName
 }
 
-// kindText is how a token of a kind is written, for those that are always
-// written alike.
+// kindText is the text of a kind of token, for those that always have the same
+// text.
 var kindText = [kinds]string{
 	tListStart: "[", tLBrack: "[", tRBrack: "]", tLBrace: "{", tSelBrace: "{", tRBrace: "}",
 	tLParen: "(", tWSLParen: "(", tRParen: ")", tDot: ".", tComma: ",", tSemi: ";", tColon: ":",
@@ -179,7 +179,7 @@ var kindText = [kinds]string{
 	tEPPEnd: "%>",
 }
 
-// Shortened returns a piece of a text for a message: what is too long is cut.
+// Shortened truncates a part of a text for a message.
 func Shortened(text string) string {
 	end := forward(text, 0, 100)
 	if end == len(text) {
@@ -188,7 +188,7 @@ func Shortened(text string) string {
 	return text[:end] + "…"
 }
 
-// describe names a token for a message.
+// describe describes a token for a message.
 func (t *token) describe() string {
 	switch t.kind {
 	case tEOF:
@@ -218,8 +218,8 @@ func (t *token) describe() string {
 	return "'" + kindText[t.kind] + "'"
 }
 
-// Binary operators: how tight they bind (0: not a binary operator) and what
-// they are. ? is not of the same form but stands among them.
+// Binary operators: their precedence (0: not a binary operator) and their Op. ?
+// does not have the same form but is included.
 var (
 	tightness = [kinds]uint8{
 		tIn: 11, tMatch: 10, tNoMatch: 10, tTimes: 9, tDiv: 9, tModulo: 9, tPlus: 8, tMinus: 8,
@@ -234,7 +234,7 @@ var (
 	}
 )
 
-// begins tells the tokens that can begin an expression or a resource.
+// begins marks the tokens that can begin an expression or a resource.
 var begins = [kinds]bool{
 	tName: true, tWord: true, tTypeName: true, tVar: true, tNumber: true, tString: true, tDQPre: true,
 	tRegexp: true, tHeredoc: true, tRenderText: true, tRenderExpr: true,
@@ -245,7 +245,7 @@ var begins = [kinds]bool{
 	tUndef: true, tUnless: true,
 }
 
-// divides tells the tokens behind which a slash is a division.
+// divides marks the tokens after which a slash is a division.
 var divides = [kinds]bool{
 	tRParen: true, tRBrack: true, tRRCollect: true, tRCollect: true,
 	tName: true, tTypeName: true, tNumber: true, tString: true, tTrue: true, tFalse: true,

@@ -1,8 +1,9 @@
 package syntax
 
-// Walk calls f for n and, if f returns true, for what n is made of, in the order
-// of the text, and then for nil. Entries, attributes, parameters, options of a
-// case and bodies of resources are nodes too; f gets pointers to them.
+// Walk calls f for n. If f returns true, it calls f for the parts of n, in the
+// order of the source, and then for nil. Entries, attributes, parameters,
+// options of a case and bodies of resources are nodes, too; f gets pointers to
+// them.
 func Walk(n Node, f func(Node) bool) {
 	if !f(n) {
 		return
@@ -176,8 +177,9 @@ func walkLambda(l *Lambda, f func(Node) bool) {
 	}
 }
 
-// Extent returns the text of a node from its first byte to its last; its own
-// span may be that of an operator alone. The text of a heredoc is not part of it.
+// Extent returns the span of a node from its first byte to its last. The span
+// of the node itself can be only that of an operator. The text of a heredoc is
+// not included.
 func Extent(n Node) Span {
 	at := n.At()
 	begin, end := at.Off, at.End()

@@ -195,7 +195,7 @@ func TestTypeSet(t *testing.T) {
 	for src, want := range map[string]string{
 		"{ name => 'A' }": "pcore_version is missing",
 		"{ pcore_version => '2.0.0', name => 'A' }":                                                                                                          "pcore_version is 2.0.0",
-		"{ pcore_version => '1.0.0', types => { a => Integer } }":                                                                                            "'a' is no name",
+		"{ pcore_version => '1.0.0', types => { a => Integer } }":                                                                                            "'a' is not a name",
 		"{ pcore_version => '1.0.0', types => { 'A' => 1 } }":                                                                                                "A is not a type",
 		"{ pcore_version => '1.0.0', types => { 'A' => Integer }, references => { 'A' => { name => 'B', version_range => '1.x' } } }":                        "both a type and a reference",
 		"{ pcore_version => '1.0.0', references => { 'A' => { name => 'B', version_range => '1.x' }, 'C' => { name => 'B', version_range => '>=1.5.0' } } }": "overlap",

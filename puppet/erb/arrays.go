@@ -23,7 +23,7 @@ func arrayMethods() map[string]method {
 	})
 	t := map[string]method{
 		"each": over(0, 0, func(c *call, _ []any) (any, error) {
-			// What the block appends is yielded, too.
+			// Elements that the block appends are yielded, too.
 			for a, i := c.self(), 0; i < len(a.e); i++ {
 				if _, err := c.yield(c.block, a.e[i]); err != nil {
 					return nil, err
@@ -316,7 +316,8 @@ func arrayMethods() map[string]method {
 	return t
 }
 
-// arrayBang makes a method that changes its array of one that returns another.
+// arrayBang makes a method that changes its array from a method that returns
+// another array.
 func arrayBang(m method, name string) method {
 	nils := name == "select" || name == "filter" || name == "reject" || name == "uniq" || name == "compact" || name == "flatten"
 	return method{m.min, m.max, func(c *call) (any, error) {
@@ -342,7 +343,8 @@ func alwaysSelf(m method) method {
 	}}
 }
 
-// against returns the elements that are in the argument, or those that are not.
+// against returns the elements of a that are in the argument. If in is false,
+// it returns the other elements.
 func (c *call) against(a *array, in bool) (any, error) {
 	other, err := c.arr(0)
 	if err != nil {
@@ -382,7 +384,7 @@ func (c *call) flatten(out, list []any, levels int) ([]any, error) {
 	return out, nil
 }
 
-// join writes the elements, those of arrays in it too.
+// join writes the elements, including those of nested arrays.
 func (c *call) join(b *strings.Builder, a *array, sep string, depth int) error {
 	if depth > maxData {
 		return c.raise("ArgumentError", "recursive array join")
@@ -412,7 +414,7 @@ func (c *call) join(b *strings.Builder, a *array, sep string, depth int) error {
 	return nil
 }
 
-// elementsAt is []: an element, or a part.
+// elementsAt implements []. It returns an element or a subarray.
 func elementsAt(c *call, a *array) (any, error) {
 	from, to, ok, err := c.extent(c.args, len(a.e))
 	if err != nil || !ok {
@@ -453,7 +455,7 @@ func setElement(c *call, a *array) (any, error) {
 	return c.args[1], nil
 }
 
-// dig follows keys and indexes.
+// dig follows nested keys and indexes.
 func dig(c *call) (any, error) {
 	v, err := c.send(c.recv, "[]", c.args[:1], nil)
 	if v == nil || err != nil || len(c.args) == 1 {

@@ -7,8 +7,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// A node is an expression of Ruby. Nodes are data; rendering.eval gives them
-// their meaning.
+// A node is an expression of Ruby. Nodes are plain data. rendering.eval
+// evaluates them.
 type node interface{ line() int }
 
 // at is the line of a node.
@@ -22,7 +22,7 @@ type (
 		at
 		v any
 	}
-	// strNode is a string: a new one each time.
+	// strNode is a string. Each evaluation makes a new string.
 	strNode struct {
 		at
 		parts []node // strings are textPart
@@ -83,7 +83,7 @@ type (
 		block *blockNode
 		pass  node          // &expr
 		safe  bool          // &.
-		bare  bool          // a name alone, which could be a variable
+		bare  bool          // only a name, which could be a variable
 		path  []value.Value // of scope['name']: keys that are followed from the variable
 		// part is the path of the variable of which the call is a part, nil for others.
 		part *[]value.Value
@@ -98,18 +98,17 @@ type (
 		body   node
 		lambda bool
 	}
-	// assignNode is target = value, and target op= value with an op.
+	// assignNode is target = value. With op, it is target op= value.
 	assignNode struct {
 		at
 		target node
 		op     string
 		value  node
 	}
-	// multiNode is a, (b, *c) = value. A target that is nil takes a value and
-	// drops it.
+	// multiNode is a, (b, *c) = value. A nil target discards a value.
 	multiNode struct {
 		at
-		targets []node // may be splatNode and multiNode
+		targets []node // can be splatNode and multiNode
 		value   node   // nil inside another
 	}
 	logicNode struct {
@@ -127,13 +126,13 @@ type (
 	}
 	ifNode struct {
 		at
-		cond, then, other node // then and other may be nil
+		cond, then, other node // then and other can be nil
 	}
 	whileNode struct {
 		at
 		cond, body node
 		until      bool
-		after      bool // the condition is asked after the body
+		after      bool // the condition is evaluated after the body
 	}
 	forNode struct {
 		at
@@ -141,7 +140,7 @@ type (
 	}
 	caseNode struct {
 		at
-		subject node // may be nil
+		subject node // can be nil
 		whens   []whenNode
 		other   node
 	}
@@ -158,7 +157,7 @@ type (
 	}
 	rescueNode struct {
 		classes []node
-		target  node // may be nil
+		target  node // can be nil
 		body    node
 	}
 	defNode struct {
@@ -171,7 +170,7 @@ type (
 	jumpNode struct {
 		at
 		kind  jumpKind
-		value node // may be nil
+		value node // can be nil
 	}
 	yieldNode struct {
 		at
@@ -181,7 +180,7 @@ type (
 		at
 		list []node
 	}
-	// outNode puts a text of the template out, insertNode the value of <%= %>.
+	// outNode writes text of the template, insertNode the value of <%= %>.
 	outNode struct {
 		at
 		text string
@@ -204,8 +203,8 @@ type param struct {
 	required bool    // name: without a default
 }
 
-// fixedRegexp compiles a regular expression when it is first needed: one that
-// cannot be compiled may stand in a branch that is not taken.
+// fixedRegexp compiles a regular expression when it is first needed, because an
+// invalid one can be in a branch that is not evaluated.
 func fixedRegexp(src, flags string) func() (*regexp.Regexp, error) {
 	return sync.OnceValues(func() (*regexp.Regexp, error) { return compileRegexp(src, flags) })
 }

@@ -17,13 +17,13 @@ type call struct {
 	path  []value.Value // keys that the caller follows from the result
 }
 
-// A method takes from min to max arguments; max < 0: as many as come.
+// A method takes from min to max arguments. If max < 0, the number is unlimited.
 type method struct {
 	min, max int
 	run      func(c *call) (any, error)
 }
 
-// tables are the methods by the class of their object.
+// tables are the methods, by the class of their receiver.
 type tables struct {
 	kernel  map[string]method // functions, without an object
 	object  map[string]method // of every value
@@ -100,8 +100,8 @@ func (r *rendering) send(recv any, name string, args []any, block *proc, path ..
 }
 
 // undefined reports whether Ruby does not have the method either. If another
-// common class has a method of the name, the tables are complete for it, apart
-// from the methods that are listed here.
+// common class has a method with the name, the tables are complete for that
+// name, except for the methods that are listed here.
 func (r *rendering) undefined(class, name string) bool {
 	switch class {
 	case "String", "Array", "Hash", "Integer", "Float", "TrueClass", "FalseClass":
@@ -173,8 +173,7 @@ func (r *rendering) callNode(n *callNode, e *env) (any, error) {
 	return v, err
 }
 
-// blockOf returns the block of a call: one that is written there, or what &x
-// stands for.
+// blockOf returns the block of a call: the literal block, or the value of &x.
 func (r *rendering) blockOf(n *callNode, e *env) (*proc, error) {
 	if n.block != nil {
 		return &proc{block: n.block, env: e}, nil
@@ -207,8 +206,8 @@ func (r *rendering) symbolProc(s symbol) *proc {
 	}}
 }
 
-// function calls what has no object before it: a method of the template, a
-// function of Ruby.
+// function calls a function, which does not have a receiver: a method of the
+// template, or a function of Ruby.
 func (r *rendering) function(n *callNode, args []any, block *proc, e *env) (any, error) {
 	if d := r.shared.methods[n.name]; d != nil {
 		return r.own(d, args, block)
@@ -269,8 +268,8 @@ func (r *rendering) yield(p *proc, args ...any) (any, error) {
 	return nil, err
 }
 
-// bind gives parameters their values. strict: their number is checked, and one
-// array is not taken apart.
+// bind sets the parameters. If strict is set, it checks the number of
+// arguments, and does not spread a single array.
 func (r *rendering) bind(params []param, args []any, e *env, strict bool) error {
 	var positional []param
 	var named []param
@@ -420,7 +419,7 @@ func (c *call) int(i int) (int, error) {
 	return 0, c.raise("TypeError", "%s: no implicit conversion of %s into Integer", c.name, className(c.args[i]))
 }
 
-// arr returns an argument that has to be an array.
+// arr returns argument i, which must be an array.
 func (c *call) arr(i int) ([]any, error) {
 	if v, is := c.args[i].(*array); is {
 		return v.e, nil
@@ -428,7 +427,7 @@ func (c *call) arr(i int) ([]any, error) {
 	return nil, c.raise("TypeError", "%s: no implicit conversion of %s into Array", c.name, className(c.args[i]))
 }
 
-// hashArg returns an argument that has to be a hash.
+// hashArg returns argument i, which must be a hash.
 func (c *call) hashArg(i int) (*hash, error) {
 	if v, is := c.args[i].(*hash); is {
 		return v, nil
@@ -436,7 +435,7 @@ func (c *call) hashArg(i int) (*hash, error) {
 	return nil, c.raise("TypeError", "%s: no implicit conversion of %s into Hash", c.name, className(c.args[i]))
 }
 
-// needBlock returns an error without a block.
+// needBlock returns an error if the call does not have a block.
 func (c *call) needBlock() error {
 	if c.block == nil {
 		return c.subset("%s without a block", c.name)

@@ -114,7 +114,8 @@ func (p *parser) operandFollows() bool {
 	return true
 }
 
-// condition parses the condition of a loop, whose do is not that of a call.
+// condition parses the condition of a loop. A do after it belongs to the loop
+// and not to a call.
 func (p *parser) condition() node {
 	noDo := p.noDo
 	p.noDo = true
@@ -138,7 +139,7 @@ func (p *parser) ifUnless() node {
 		n.then = p.statements()
 		switch {
 		case p.kw("elsif") && !unless:
-			// An elsif is an if that shares the end.
+			// An elsif is an if with the same end.
 			p.tok.text = "if"
 			n.other = p.ifUnless()
 			return

@@ -38,12 +38,13 @@ func (r *rendering) elements(v any) ([]any, error) {
 	return nil, r.raise("NoMethodError", "undefined method \"each\" for %s", orNil(v))
 }
 
-// sortValues orders values that compare; for symbols and strings only.
+// sortValues sorts values that can be compared. It is only for symbols and
+// strings.
 func sortValues(list []any) {
 	slices.SortStableFunc(list, func(a, b any) int { n, _ := compare(a, b); return n })
 }
 
-// sorted returns elements in the order of f.
+// sorted returns the elements in the order of f.
 func (c *call) sorted(list []any, f func(a, b any) (int, error)) ([]any, error) {
 	out := append([]any{}, list...)
 	if err := c.fits(16 * len(out)); err != nil {
@@ -79,7 +80,7 @@ func (c *call) order(a, b any) (int, error) {
 	return n, nil
 }
 
-// byBlock compares with a block that returns a number.
+// byBlock compares with the block, which returns a number.
 func (c *call) byBlock(a, b any) (int, error) {
 	if c.block == nil {
 		return c.order(a, b)
@@ -97,7 +98,7 @@ func (c *call) byBlock(a, b any) (int, error) {
 	return 0, c.raise("ArgumentError", "comparison of %s with %s failed", className(a), className(b))
 }
 
-// over is a method that goes through elements; without a block it returns an
+// over is a method that iterates over elements. Without a block, it returns an
 // enumerator.
 func over(min, max int, f func(c *call, list []any) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) {
@@ -112,7 +113,7 @@ func over(min, max int, f func(c *call, list []any) (any, error)) method {
 	}}
 }
 
-// of is a method of the elements that needs no block.
+// of is a method on the elements that does not need a block.
 func of(min, max int, f func(c *call, list []any) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) {
 		list, err := c.elements(c.recv)
@@ -126,7 +127,8 @@ func of(min, max int, f func(c *call, list []any) (any, error)) method {
 	}}
 }
 
-// test returns whether an element is one that all?, any? and the like look for.
+// test reports whether an element satisfies the condition of all?, any? and
+// similar methods.
 func (c *call) test(x any) (bool, error) {
 	if len(c.args) == 1 {
 		return c.caseEqual(c.args[0], x)
@@ -138,7 +140,7 @@ func (c *call) test(x any) (bool, error) {
 	return truthy(v), err
 }
 
-// counting returns how many elements pass the test, up to a number.
+// counting returns the number of elements that pass the test, up to most.
 func (c *call) counting(list []any, most int, want bool) (int, error) {
 	n := 0
 	for _, x := range list {
@@ -155,7 +157,7 @@ func (c *call) counting(list []any, most int, want bool) (int, error) {
 	return n, nil
 }
 
-// filter is select, or reject with want false.
+// filter is select. If want is false, it is reject.
 func filter(want bool) method {
 	return over(0, 0, func(c *call, list []any) (any, error) {
 		var out []any
@@ -184,7 +186,7 @@ func (c *call) keyed(list []any) ([]any, error) {
 	return keys, nil
 }
 
-// extreme is min or max: sign -1 or 1.
+// extreme is min or max. sign is -1 or 1.
 func extreme(sign int, by bool) method {
 	run := func(c *call, list []any) (any, error) {
 		count := -1
@@ -244,7 +246,7 @@ func extreme(sign int, by bool) method {
 	return of(0, 1, run)
 }
 
-// enumMethods are the methods of all that can be iterated over.
+// enumMethods are the methods of all values that can be iterated.
 func enumMethods() map[string]method {
 	t := map[string]method{
 		"map": over(0, 0, func(c *call, list []any) (any, error) {
@@ -573,7 +575,7 @@ func first(c *call, list []any) (any, error) {
 	return c.list(append([]any{}, list[:min(n, len(list))]...))
 }
 
-// leading returns how many elements at the begin pass the test.
+// leading returns the number of elements at the beginning that pass the test.
 func (c *call) leading(list []any) (int, error) {
 	for i, x := range list {
 		if ok, err := c.test(x); !ok || err != nil {
@@ -583,7 +585,8 @@ func (c *call) leading(list []any) (int, error) {
 	return len(list), nil
 }
 
-// groups yields parts of the elements, step apart.
+// groups yields groups of elements. step returns the distance between their
+// beginnings.
 func groups(step func(n int) int) func(c *call, list []any) (any, error) {
 	return func(c *call, list []any) (any, error) {
 		n, err := c.int(0)
@@ -609,7 +612,8 @@ func groups(step func(n int) int) func(c *call, list []any) (any, error) {
 	}
 }
 
-// grep returns the elements that a pattern takes, or those that it does not.
+// grep returns the elements that match a pattern. If want is false, it returns
+// the other elements.
 func grep(want bool) func(c *call, list []any) (any, error) {
 	return func(c *call, list []any) (any, error) {
 		var out []any

@@ -10,14 +10,14 @@
 // scope.function_name. It cannot reach files, programs or the network. It sees
 // only the constants of Ruby that this package lists.
 //
-// Parse returns an error for text that cannot be read. Everything that Ruby
-// can read, and that this package does not evaluate, is an error only when it
-// is evaluated. So a template with an unknown method in a branch that is not
-// taken renders. Errors are *Error and name template and line.
+// Parse returns an error for text that is not valid. Constructs that Ruby
+// accepts, but that this package does not evaluate, are an error only when they
+// are evaluated. So a template with an unknown method in a branch that is not
+// evaluated renders.
 //
 // The Host counts the work and the size of all results; its errors end the
-// rendering. Expressions and calls inside each other are limited. An Engine and
-// a Template may be used by many goroutines.
+// rendering. Nested expressions and calls are limited. An Engine and a Template
+// are safe for concurrent use.
 //
 // The reference is Ruby 3.1 with ERB's trim mode "-", which is the mode of
 // Puppet.
@@ -32,33 +32,36 @@ import (
 	"bolt/puppet/value"
 )
 
-// How a template is evaluated: splitting makes one text of Ruby of it, in which
-// the lines are those of the template (split.go). A recursive descent parser
-// that reads the text token by token (lex.go, literal.go; parse.go and the
-// files beside it) makes nodes (ast.go), which are plain data. A rendering
-// walks them (eval.go). The values are those of Ruby (values.go): strings,
-// arrays and hashes can change. Methods stand in tables by class, one file for
-// each class. The lexer needs to know whether a name is a local variable, as
-// Ruby's does; that is why the parser drives it.
+// A template is evaluated as follows. split converts it to one Ruby program, in
+// which the lines are those of the template (split.go). A recursive descent
+// parser reads the program token by token (lex.go, literal.go; parse.go and the
+// files beside it) and makes nodes (ast.go), which are plain data. A rendering
+// evaluates them (eval.go). The values are those of Ruby (values.go): strings,
+// arrays and hashes are mutable. Methods are in tables by class, with one file
+// for each class. The lexer needs to know whether a name is a local variable,
+// as Ruby's does. Therefore the parser drives it.
 
-// A Host is the part of an evaluation that a template needs. All fields
-// must be set.
+// A Host is the part of an evaluation that a template needs. All fields must be
+// set.
 type Host struct {
 	// Variable returns a variable of the scope. With keys, the template uses only the part
 	// of the value to which the keys lead, one inside the other.
 	Variable func(name string, keys ...value.Value) (v value.Value, known bool)
-	// Variables returns the variables that the scope sees by a plain name.
+	// Variables returns the variables that the scope sees by an unqualified
+	// name.
 	Variables func() iter.Seq2[string, value.Value]
 	// Unknown returns an error for an unknown variable, or nil if the settings
 	// allow it.
 	Unknown func(name string) error
-	// Call calls a function of the Puppet language. The expressions of templates
-	// that wait for it take as much stack as height expressions of that language.
+	// Call calls a function of the Puppet language. The expressions of
+	// templates around the call take as much stack as height expressions of
+	// that language.
 	Call func(height int, name string, args []value.Value) (value.Value, error)
-	// Template returns the template that a name stands for.
+	// Template returns the template with a name.
 	Template func(name string) (*Template, error)
-	// Step counts units of work, Made counts bytes. Size returns an error if
-	// a string of so many bytes is too large. Their errors end the rendering.
+	// Step counts units of work, Made counts bytes. Size returns an error if a
+	// string with this number of bytes is too large. Their errors end the
+	// rendering.
 	Step func(n int) error
 	Made func(bytes int) error
 	Size func(bytes int) error
@@ -68,8 +71,8 @@ type Host struct {
 
 // An Error is a fault of a template: in its text, or while it is evaluated.
 type Error struct {
-	// Kind is bad-template for text that cannot be read, erb-subset for a construct
-	// that only Ruby can evaluate, erb for other errors.
+	// Kind is bad-template for text that is not valid, erb-subset for a
+	// construct that only Ruby can evaluate, and erb for other errors.
 	Kind string
 	Name string // of the template
 	Line int
@@ -77,7 +80,7 @@ type Error struct {
 	Err  error // the error of the Host; nil for others
 }
 
-// Error returns "name:line: text".
+// Error returns "name:line: message".
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.Name, e.Line, e.Msg) }
 
 // Unwrap returns the cause.
@@ -90,20 +93,20 @@ const (
 	kindRuby   = "erb"
 )
 
-// A Template is a template that has been parsed. It does not change.
+// A Template is a parsed template. It is immutable.
 type Template struct {
 	name string
 	body node
 }
 
 const (
-	// maxKept and maxKeptBytes limit the parsed templates that an Engine keeps:
-	// a template is often rendered for each of many resources.
+	// maxKept and maxKeptBytes limit the parsed templates that an Engine
+	// caches. A template is often rendered for many resources.
 	maxKept      = 64
 	maxKeptBytes = 1 << 20
 )
 
-// An Engine keeps parsed templates. It is safe for many goroutines.
+// An Engine caches parsed templates. It is safe for concurrent use.
 type Engine struct {
 	tables func() *tables
 
@@ -117,8 +120,7 @@ type source struct{ name, text string }
 // New returns an Engine.
 func New() *Engine { return &Engine{tables: sync.OnceValue(newTables)} }
 
-// Parse returns the template with a text. The name is for errors and for
-// __FILE__.
+// Parse parses a template. The name is for errors and for __FILE__.
 func (e *Engine) Parse(name, text string) (*Template, error) {
 	key := source{name, text}
 	e.mu.Lock()

@@ -46,7 +46,7 @@ func render(ctx context.Context, env eval.Env, text string) (string, error) {
 	return string(v.(value.String)), nil
 }
 
-// TestAnswers renders the templates that Puppet has rendered (record.rb).
+// TestAnswers compares rendered templates with those of Puppet (record.rb).
 func TestAnswers(t *testing.T) {
 	data, err := os.ReadFile("testdata/answers.jsonl")
 	if err != nil {
@@ -76,8 +76,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestFaults checks the messages of errors.
-func TestFaults(t *testing.T) {
+// TestErrorMessages checks the messages of errors.
+func TestErrorMessages(t *testing.T) {
 	env := eval.Env{Library: library(), Variables: variables(t)}
 	for _, c := range []struct{ text, kind, msg string }{
 		{"a\n<%= @str.\nencipher %>", "erb-subset", `the method "encipher" of String is not in the subset of Ruby that bolt evaluates. Use an EPP template, or compile with --compiler puppet (inline template, line 3)`},
@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %s: %s", c.text, got, err, c.kind, c.msg)
 		}
 	}
-	// What is not evaluated is no error.
+	// A construct that is not evaluated is not an error.
 	got, err := render(t.Context(), env, "<% if @no %><%= @str.encipher(Etc.x) %><% end %>ok")
 	if got != "ok" || err != nil {
 		t.Errorf("in a branch that is not taken: %q, %v", got, err)
@@ -117,8 +117,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSensitive: as in Puppet, a Sensitive prints as such, and the template
-// has to unwrap it.
+// TestSensitive checks that, as in Puppet, a Sensitive prints as redacted, and
+// that the template must unwrap it.
 func TestSensitive(t *testing.T) {
 	env := eval.Env{Library: library(), Variables: value.NewHash(value.Entry{Key: value.String("s"), Value: value.NewSensitive(value.String("secret"))})}
 	got, err := render(t.Context(), env, "<%= @s %> <%= [@s] %> <%= @s.unwrap %>")
@@ -127,7 +127,7 @@ func TestSensitive(t *testing.T) {
 	}
 }
 
-// hostile are templates that would not end, or not fit.
+// hostile are templates that do not end, or need too much memory.
 func hostile() []string {
 	return []string{
 		"<% while true; end %>",
@@ -171,8 +171,9 @@ func hostile() []string {
 	}
 }
 
-// TestHostile: all that would not end or not fit ends soon.
-func TestHostile(t *testing.T) {
+// TestHostileTemplatesEnd checks that templates that do not end or need too
+// much memory end soon.
+func TestHostileTemplatesEnd(t *testing.T) {
 	lib := library()
 	for _, text := range hostile() {
 		t.Run(text[:min(len(text), 50)], func(t *testing.T) {
@@ -192,9 +193,9 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestStack: no recursion takes more stack than there is, also through functions
-// of Puppet.
-func TestStack(t *testing.T) {
+// TestRecursionIsLimited checks that recursion does not overflow the stack,
+// also through functions of Puppet.
+func TestRecursionIsLimited(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(400 << 20))
 	lib := library()
 	call := "scope.call_function('inline_template', [@t])"
@@ -216,8 +217,9 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestCancelled: a rendering ends with its context.
-func TestCancelled(t *testing.T) {
+// TestRenderEndsWithContext checks that a rendering ends when its context is
+// done.
+func TestRenderEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := render(ctx, eval.Env{Library: library()}, "<% loop { } %>"); err == nil {
@@ -225,8 +227,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// FuzzRender: no text makes the reader or the evaluator panic, or go on for
-// ever.
+// FuzzRender checks that the parser and the evaluator do not panic and always
+// end.
 func FuzzRender(f *testing.F) {
 	data, err := os.ReadFile("testdata/templates.txt")
 	if err != nil {

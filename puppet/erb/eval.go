@@ -12,28 +12,28 @@ type rendering struct {
 	shared *shared
 	name   string // of the template
 	out    []byte
-	line   int // of the expression in work
+	line   int // of the current expression
 	depth  int
-	steps  int            // not told to the host yet
-	bytes  int            // likewise
+	steps  int            // not reported to the host yet
+	bytes  int            // not reported to the host yet
 	ivars  map[string]any // that the template has set
 	last   *match         // $~
 }
 
-// shared is the state that templates have in common if they call each other.
+// shared is the state that templates share if they call each other.
 type shared struct {
-	converted map[string]any // variables as Ruby sees them, and those of setvar
+	converted map[string]any // variables as Ruby values, and those of setvar
 	methods   map[string]*defNode
-	nested    int // templates in each other
+	nested    int // depth of nested templates
 }
 
 const (
-	// maxDepth is how many expressions may be evaluated inside each other.
+	// maxDepth is the largest depth of nested evaluations of expressions.
 	maxDepth = 5000
-	// maxTemplates is how many templates may stand in each other.
+	// maxTemplates is the largest depth of nested templates.
 	maxTemplates = 50
-	// stepsPerReport is how many expressions are evaluated between two reports
-	// to the host.
+	// stepsPerReport is the number of expressions that are evaluated between
+	// two reports to the host.
 	stepsPerReport = 64
 	bytesPerReport = 1 << 16
 )
@@ -75,11 +75,11 @@ const (
 	jumpNext
 )
 
-// jump is return, break or next on its way.
+// jump is a return, break or next that has not reached its target yet.
 type jump struct {
 	kind  jumpKind
 	value any
-	frame *frame // of a return: which method
+	frame *frame // of a return: the frame of its method
 	block *blockNode
 }
 
@@ -99,7 +99,7 @@ func (r *rendering) raise(class, format string, args ...any) error {
 	return &rubyError{class: class, msg: fmt.Sprintf(format, args...), name: r.name, line: r.line}
 }
 
-// subset is the error for a construct of Ruby that is not evaluated.
+// subset returns the error for a construct of Ruby that is not evaluated.
 func (r *rendering) subset(format string, args ...any) error {
 	return &Error{Kind: kindSubset, Name: r.name, Line: r.line, Msg: fmt.Sprintf(format, args...) + outside}
 }
@@ -130,7 +130,7 @@ func (r *rendering) template(t *Template) (string, error) {
 	return "", &Error{Kind: kindRuby, Name: r.name, Line: r.line, Msg: err.Error(), Err: err}
 }
 
-// nested renders a template that another one calls.
+// nested renders a template that another template calls.
 func (r *rendering) nested(t *Template) (string, error) {
 	if r.shared.nested >= maxTemplates {
 		return "", r.raise("SystemStackError", "more than %d templates in each other", maxTemplates)
@@ -168,7 +168,8 @@ func (r *rendering) report() error {
 	return r.host.Made(bytes)
 }
 
-// fits is asked before a string is made.
+// fits must be called before a string is made. It returns an error if the
+// string is too large.
 func (r *rendering) fits(bytes int) error {
 	if err := r.host.Size(bytes); err != nil {
 		return err
@@ -176,12 +177,12 @@ func (r *rendering) fits(bytes int) error {
 	return r.made(bytes)
 }
 
-// list returns an array, if it is not too large.
+// list returns an array. If it is too large, it returns an error.
 func (r *rendering) list(e []any) (any, error) {
 	return &array{e}, r.fits(16 * len(e))
 }
 
-// str returns a string, if it is not too large.
+// str returns a string. If it is too large, it returns an error.
 func (r *rendering) str(s string) (any, error) { return &text{s}, r.fits(len(s)) }
 
 func (r *rendering) put(s string) error {
@@ -370,7 +371,7 @@ func (r *rendering) regexp(n *regexNode, e *env) (any, error) {
 	return p, nil
 }
 
-// values evaluates a list in which *x stands for the elements of x.
+// values evaluates a list. *x in the list is replaced by the elements of x.
 func (r *rendering) values(nodes []node, e *env) ([]any, error) {
 	list := make([]any, 0, len(nodes))
 	for _, n := range nodes {
@@ -465,12 +466,12 @@ func (r *rendering) gvar(name string) (any, error) {
 		return r.last.group(0), nil
 	}
 	if isNameByte(name[0]) && name[0] >= 'a' && name != "stdout" && name != "stderr" && name != "stdin" {
-		return nil, nil // a variable that nothing has set
+		return nil, nil // a variable without a value
 	}
 	return nil, r.subset("the global variable $%s", name)
 }
 
-// group returns a group of a match, nil if it took no part.
+// group returns a group of a match, or nil if the group did not take part.
 func (m *match) group(n int) any {
 	if n < 0 || 2*n+1 >= len(m.loc) || m.loc[2*n] < 0 {
 		return nil

@@ -62,7 +62,7 @@ func (r *rendering) assignment(n *assignNode, e *env) (any, error) {
 	}
 	target := n.target
 	if c, is := target.(*callNode); is {
-		// What is assigned to is evaluated once.
+		// The receiver of the target is evaluated once.
 		recv, err := r.eval(c.recv, e)
 		if err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func (r *rendering) assign(target node, v any, e *env) error {
 	return r.subset("an assignment to this")
 }
 
-// multiple gives the elements of v to targets.
+// multiple assigns the elements of v to targets.
 func (r *rendering) multiple(n *multiNode, v any, e *env) error {
 	list, is := v.(*array)
 	if !is {
@@ -236,7 +236,8 @@ func (r *rendering) while(n *whileNode, e *env) (any, error) {
 	}
 }
 
-// turn evaluates the body of a loop once. over is set by break, with its value.
+// turn evaluates the body of a loop once. If break ends it, over is set and v
+// is the value of break.
 func (r *rendering) turn(body node, e *env) (v any, over bool, err error) {
 	_, err = r.eval(body, e)
 	if j, is := err.(*jump); is {
@@ -295,7 +296,7 @@ func (r *rendering) caseWhen(n *caseNode, e *env) (any, error) {
 	return r.eval(n.other, e)
 }
 
-// caseEqual is ===.
+// caseEqual implements ===.
 func (r *rendering) caseEqual(test, v any) (bool, error) {
 	switch test := test.(type) {
 	case *class:
@@ -343,8 +344,9 @@ func (r *rendering) begin(n *beginNode, e *env) (any, error) {
 	return v, err
 }
 
-// final reports whether an error ends the rendering: it is of the host, such as a limit, or
-// for a construct outside of the subset. Ruby cannot catch or replace it.
+// final reports whether an error ends the rendering. Such an error is from the
+// host, such as a limit, or is for a construct outside of the subset. Ruby code
+// cannot rescue or replace it.
 func final(err error) bool {
 	switch err.(type) {
 	case nil, *rubyError, *jump:

@@ -5,7 +5,7 @@ func onHash(min, max int, f func(c *call, h *hash) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) { return f(c, c.recv.(*hash)) }}
 }
 
-// pairs is a method that yields keys and values; without a block it returns an
+// pairs is a method that yields keys and values. Without a block, it returns an
 // enumerator.
 func pairs(min, max int, f func(c *call, h *hash) (any, error)) method {
 	return onHash(min, max, func(c *call, h *hash) (any, error) {
@@ -16,7 +16,7 @@ func pairs(min, max int, f func(c *call, h *hash) (any, error)) method {
 	})
 }
 
-// lookup returns the value of a key, or the default of the hash.
+// value returns the value of a key, or the default of the hash.
 func (c *call) value(h *hash, k any) (any, error) {
 	v, ok := h.get(k)
 	switch {
@@ -28,8 +28,8 @@ func (c *call) value(h *hash, k any) (any, error) {
 	return h.missing, nil
 }
 
-// chosen returns the entries for which the block is true, or those for which
-// it is not.
+// chosen returns the entries for which the block is true. If want is false, it
+// returns the other entries.
 func (c *call) chosen(h *hash, want bool) (*hash, error) {
 	out := newHash(0)
 	for i, k := range append([]any{}, h.keys...) {
@@ -45,8 +45,8 @@ func (c *call) chosen(h *hash, want bool) (*hash, error) {
 	return out, c.made(32 * len(out.keys))
 }
 
-// choose is select or reject. change: the hash itself is changed; nils: nil is
-// returned if nothing changes.
+// choose is select or reject. If change is set, the hash itself is changed. If
+// nils is set, nil is returned if nothing changes.
 func choose(want, change, nils bool) method {
 	return pairs(0, 0, func(c *call, h *hash) (any, error) {
 		out, err := c.chosen(h, want)
@@ -65,8 +65,8 @@ func choose(want, change, nils bool) method {
 	})
 }
 
-// merged puts the entries of the arguments into a hash; a block decides about
-// keys that both have.
+// merged adds the entries of the arguments to a hash. If both have a key, the
+// block determines the value.
 func (c *call) merged(h *hash) (any, error) {
 	for i := range c.args {
 		o, err := c.hashArg(i)

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// kernelMethods are functions: they are called without an object.
+// kernelMethods are functions. They are called without a receiver.
 func kernelMethods() map[string]method {
 	sprintf := method{1, -1, func(c *call) (any, error) {
 		format, err := c.str(0)
@@ -163,7 +163,7 @@ func kernelMethods() map[string]method {
 	}
 }
 
-// format is sprintf.
+// format implements sprintf.
 func (r *rendering) format(format string, args []any) (any, error) {
 	list := make([]value.Value, len(args))
 	for i, a := range args {
@@ -179,7 +179,7 @@ func (r *rendering) format(format string, args []any) (any, error) {
 	return r.str(s)
 }
 
-// toInt cuts the fraction of a number.
+// toInt removes the fraction of a number.
 func toInt(c *call, f float64) (any, error) {
 	f = math.Trunc(f)
 	if !(f >= -(1<<63) && f < 1<<63) {

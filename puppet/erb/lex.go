@@ -11,7 +11,7 @@ type tokenKind uint8
 
 const (
 	tokEnd     tokenKind = iota
-	tokLine              // the end of a line, or ;
+	tokLine              // a line end, or ;
 	tokName              // foo, foo?, foo!
 	tokConst             // Foo
 	tokIvar              // @foo, without the @
@@ -29,7 +29,7 @@ const (
 	tokInsertEnd
 )
 
-// A token is a word of Ruby.
+// A token is a token of Ruby.
 type token struct {
 	kind        tokenKind
 	text        string
@@ -52,18 +52,20 @@ func keyword(s string) bool {
 	return false
 }
 
-// A lexer reads tokens. The parser owns it, and tells it of local variables.
+// A lexer reads tokens. The parser owns it and provides the names of local
+// variables.
 type lexer struct {
 	src  string
 	name string
 	pos  int
 	ln   int // of pos
 	prev token
-	// ternary counts the conditional expressions around whose : has not come.
+	// ternary is the number of conditional expressions around whose : has not
+	// been read.
 	ternary int
 	isLocal func(name string) bool
-	// embedded parses the program of a #{…} that begins at pos, and leaves pos
-	// behind its }.
+	// embedded parses the program of a #{…} that begins at pos. It sets pos to
+	// the byte after its }.
 	embedded func() node
 }
 
@@ -97,7 +99,7 @@ func (l *lexer) afterValue() bool {
 	return false
 }
 
-// lineCounts reports whether the end of a line ends the statement.
+// lineCounts reports whether a line end ends the statement.
 func (l *lexer) lineCounts() bool {
 	if l.afterValue() {
 		return true
@@ -111,8 +113,8 @@ func (l *lexer) lineCounts() bool {
 	return l.prev.kind == tokOp && l.prev.text == "|"
 }
 
-// afterDot reports whether what is before makes the name of a method of any
-// name.
+// afterDot reports whether the next token is the name of a method, so that any
+// name is allowed.
 func (l *lexer) afterDot() bool {
 	return l.prev.kind == tokOp && (l.prev.text == "." || l.prev.text == "&." || l.prev.text == "::") ||
 		l.prev.kind == tokKeyword && l.prev.text == "def"
@@ -141,8 +143,8 @@ func (l *lexer) next() token {
 	return t
 }
 
-// blank skips blanks, comments and the ends of lines that do not count, and
-// reports whether there were some.
+// blank skips blanks, comments and insignificant line ends. It reports whether
+// it skipped any.
 func (l *lexer) blank() bool {
 	start := l.pos
 	for l.pos < len(l.src) {
@@ -172,7 +174,7 @@ func (l *lexer) blank() bool {
 }
 
 // dotFollows reports whether the next line that is not blank begins with a dot
-// that calls a method of the expression before.
+// that calls a method of the previous expression.
 func (l *lexer) dotFollows() bool {
 	rest := l.src[l.pos:]
 	for {
@@ -246,7 +248,7 @@ func (l *lexer) read(t *token) {
 	}
 }
 
-// mark reads a mark that split has put in.
+// mark reads a mark that split has inserted.
 func (l *lexer) mark(t *token) {
 	switch l.byte(1) {
 	case 'I':
@@ -292,7 +294,7 @@ func (l *lexer) readName(t *token) {
 	}
 }
 
-// labelFits reports whether name: can be a key here.
+// labelFits reports whether name: can be a key at this position.
 func (l *lexer) labelFits() bool {
 	if !l.afterValue() {
 		return true
@@ -357,7 +359,7 @@ func (l *lexer) number(t *token) {
 	}
 }
 
-// operators are the operators, longer ones first.
+// operators are the operators, longest first.
 func operators() []string {
 	return []string{
 		"**=", "<=>", "===", "...", "<<=", ">>=", "&&=", "||=",

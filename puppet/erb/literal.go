@@ -49,8 +49,9 @@ func (l *lexer) literal(t *token, c byte) bool {
 	return true
 }
 
-// argument reports whether the next character could begin the first argument of a
-// call without parentheses. Before it are a name and a blank, and no blank is behind it.
+// argument reports whether the next character can begin the first argument of a
+// call without parentheses. A name and a blank precede it, and a blank does not
+// follow it.
 func (l *lexer) argument() bool {
 	if l.prev.kind != tokName || l.isLocal(l.prev.text) {
 		return false
@@ -60,7 +61,7 @@ func (l *lexer) argument() bool {
 	return before && c != ' ' && c != '\t' && c != '\n' && c != '='
 }
 
-// label makes a key of a string that a : follows.
+// label converts a string that is followed by : to a key.
 func (l *lexer) label(t *token) {
 	if l.byte(0) == ':' && l.byte(1) != ':' && l.ternary == 0 && (l.prev.kind == tokOp && (l.prev.text == "{" || l.prev.text == "," || l.prev.text == "(")) {
 		l.pos++
@@ -82,7 +83,7 @@ func closing(c byte) byte {
 	return c
 }
 
-// percent reads %w(…), %q(…), %r{…} and the like.
+// percent reads %w(…), %q(…), %r{…} and similar literals.
 func (l *lexer) percent(t *token) bool {
 	kind, open := byte('Q'), l.byte(1)
 	n := 2
@@ -163,8 +164,8 @@ func (l *lexer) words(shut, nest byte, double bool) []string {
 	}
 }
 
-// symbol reads :name, :"text" or an operator as a symbol; ok is false if the :
-// is an operator.
+// symbol reads :name, :"text" or an operator as a symbol. If the : is an
+// operator, ok is false.
 func (l *lexer) symbol(t *token) (ok bool) {
 	c := l.byte(1)
 	if l.afterValue() && (l.ternary > 0 || !(l.prev.kind == tokName && l.pos > l.prev.end)) {
@@ -212,9 +213,9 @@ func (l *lexer) regexp(t *token, shut, nest byte) {
 	t.text = l.src[start:l.pos]
 }
 
-// quoted reads a string up to shut. double: it has escapes and #{}. In a regular
-// expression escapes stay as they are. nest opens another level, 0: nothing
-// does.
+// quoted reads a string up to shut. If double is set, it has escapes and #{}.
+// In a regular expression, escapes are kept. nest opens another level; 0 means
+// that no character does.
 func (l *lexer) quoted(shut, nest byte, double, regex bool) []node {
 	start := l.ln
 	var parts []node
@@ -265,7 +266,7 @@ func (l *lexer) quoted(shut, nest byte, double, regex bool) []node {
 	}
 }
 
-// escape reads a backslash and the character behind it.
+// escape reads a backslash and the character after it.
 func (l *lexer) escape(b []byte, shut, nest byte, double, regex bool) []byte {
 	c := l.src[l.pos+1]
 	if c == '\n' {
@@ -330,7 +331,7 @@ func (l *lexer) escape(b []byte, shut, nest byte, double, regex bool) []byte {
 	return append(b, c)
 }
 
-// digits reads up to most more digits after n.
+// digits reads up to most further digits after n.
 func (l *lexer) digits(most, base, n int) int {
 	for range most {
 		d, err := strconv.ParseUint(string(l.byte(0)), base, 8)

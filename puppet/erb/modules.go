@@ -34,7 +34,7 @@ func (r *rendering) constant(name string) (any, error) {
 	return nil, r.subset("the constant %s", name)
 }
 
-// shellEscape is Shellwords.escape.
+// shellEscape implements Shellwords.escape.
 func shellEscape(s string) string {
 	if s == "" {
 		return "''"
@@ -54,7 +54,7 @@ func shellEscape(s string) string {
 	return b.String()
 }
 
-// shellSplit is Shellwords.split.
+// shellSplit implements Shellwords.split.
 func shellSplit(s string) (list []string, ok bool) {
 	var b strings.Builder
 	in, quote := false, byte(0)
@@ -174,7 +174,7 @@ func moduleMethods() map[string]map[string]method {
 			function, args = "stdlib::to_json", args[:1]
 		}
 		if len(args) == 2 {
-			// The function has the options of Ruby's as its third argument.
+			// The third argument of the function is a hash of Ruby's options.
 			args = []value.Value{args[0], value.Bool(false), args[1]}
 		}
 		x, err := c.rendering.call(function, args...)
@@ -291,7 +291,7 @@ func moduleMethods() map[string]map[string]method {
 	}
 }
 
-// patternOf is Regexp.new.
+// patternOf implements Regexp.new.
 func (r *rendering) patternOf(c *call) (any, error) {
 	if p, is := c.args[0].(*pattern); is {
 		return p, nil

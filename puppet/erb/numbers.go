@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// arith returns a + b and the like. Differs from Puppet: a result of more than
-// 64 bits is an error.
+// arith returns the result of an operator such as a + b. Differs from Puppet: a
+// result that does not fit in 64 bits is an error.
 func arith(c *call, op string, a, b any) (any, error) {
 	x, isInt := a.(int64)
 	y, bInt := b.(int64)
@@ -256,7 +256,7 @@ func numberMethods() map[string]method {
 	return t
 }
 
-// count yields numbers from one to another.
+// count yields the numbers in a range.
 func (c *call) count(from, to, by int64) (any, error) {
 	if c.block == nil {
 		return &enumerator{c.recv, c.name, c.args}, nil
@@ -305,7 +305,7 @@ func rounding(f func(float64) float64) method {
 	}}
 }
 
-// comparisons are <, >, between? and the like.
+// comparisons adds <, >, between? and similar methods.
 func comparisons(t map[string]method) {
 	with := func(f func(n int) bool) method {
 		return method{1, 1, func(c *call) (any, error) {

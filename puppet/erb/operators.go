@@ -2,8 +2,7 @@ package erb
 
 import "strings"
 
-// Precedences of operators with two operands. Those of assignments and of ?:
-// are lower.
+// Precedences of binary operators. Those of assignments and of ?: are lower.
 const (
 	precRange = iota + 2
 	precOr
@@ -70,7 +69,7 @@ func (p *parser) arg() node {
 	return n
 }
 
-// binary parses operators of at least a precedence.
+// binary parses operators whose precedence is at least least.
 func (p *parser) binary(least int) node {
 	defer p.enter()()
 	x := p.unary()
@@ -174,7 +173,7 @@ func (p *parser) unary() node {
 	return p.primary()
 }
 
-// power parses ** after a number with a sign: the sign is applied last.
+// power parses ** after a number with a sign. The sign is applied last.
 func (p *parser) power(x node) node {
 	n, is := x.(*literal)
 	if !is || !p.op("**") {

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// maxNesting is how many expressions may stand in each other.
+// maxNesting is the largest depth of nested expressions.
 const maxNesting = 250
 
-// A parser reads a program. It panics with an *Error, which parse returns.
+// A parser parses a program. It panics with an *Error, which parse returns.
 type parser struct {
 	lexer
 	tok    token
@@ -20,7 +20,7 @@ type parser struct {
 // locals are the names of local variables.
 type locals struct {
 	names map[string]bool
-	outer *locals // nil: names further out are not seen
+	outer *locals // nil: outer names are not visible
 }
 
 func (l *locals) has(name string) bool {
@@ -80,7 +80,8 @@ func (p *parser) unexpected() {
 	}
 }
 
-// enter counts an expression inside another; the result undoes it.
+// enter counts a nested expression. The caller must call the returned function
+// at its end.
 func (p *parser) enter() func() {
 	p.depth++
 	if p.depth > maxNesting {
@@ -89,7 +90,7 @@ func (p *parser) enter() func() {
 	return func() { p.depth-- }
 }
 
-// inside runs f where brackets begin anew: a do or a : belongs to what is
+// inside runs f inside brackets. A do or a : there belongs to the expressions
 // inside.
 func (p *parser) inside(f func()) {
 	noDo, ternary := p.noDo, p.ternary
@@ -136,7 +137,7 @@ func (p *parser) lines() {
 	}
 }
 
-// interpolation parses the program of a #{…}, from behind the brace.
+// interpolation parses the program of a #{…}, beginning after the brace.
 func (p *parser) interpolation() node {
 	defer p.enter()()
 	tok, prev := p.tok, p.prev
@@ -155,7 +156,7 @@ func (p *parser) interpolation() node {
 	return body
 }
 
-// statements parses statements, up to a token that cannot begin one.
+// statements parses statements up to a token that cannot begin a statement.
 func (p *parser) statements() node {
 	s := &seqNode{at: at(p.tok.line)}
 	for {
@@ -278,8 +279,8 @@ func assignable(x node) bool {
 	return false
 }
 
-// target makes what is assigned to of an expression, and declares a local
-// variable.
+// target converts an expression to the target of an assignment. It declares a
+// local variable.
 func (p *parser) target(x node) node {
 	if c, is := x.(*callNode); is && c.bare {
 		p.locals.names[c.name] = true
@@ -350,7 +351,7 @@ func (p *parser) valueList() []node {
 	}
 }
 
-// body parses statements with rescue, else and ensure, and the end.
+// body parses statements with rescue, else and ensure, and the end keyword.
 func (p *parser) body() node {
 	n := &beginNode{at: at(p.tok.line)}
 	n.body = p.statements()

@@ -7,7 +7,7 @@ import (
 	"bolt/internal/regexp"
 )
 
-// match matches a string from a byte on, and sets $~.
+// match matches a string, beginning at byte from, and sets $~.
 func (r *rendering) match(p *pattern, s string, from int) (*match, error) {
 	if err := r.work(1 + len(s)/64); err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ func (r *rendering) match(p *pattern, s string, from int) (*match, error) {
 	return r.last, nil
 }
 
-// patternArg returns an argument as a regular expression; a string matches
-// itself.
+// patternArg returns argument i as a regular expression. A string is matched
+// literally.
 func (c *call) patternArg(i int) (*pattern, error) {
 	switch v := c.args[i].(type) {
 	case *pattern:
@@ -36,7 +36,8 @@ func (c *call) patternArg(i int) (*pattern, error) {
 	return nil, c.raise("TypeError", "wrong argument type %s (expected Regexp)", orNil(c.args[i]))
 }
 
-// patternMethods are the methods of strings that take a regular expression.
+// patternMethods are the methods of strings with a regular expression as
+// argument.
 func patternMethods(t map[string]method) {
 	t["=~"] = method{1, 1, func(c *call) (any, error) {
 		p, is := c.args[0].(*pattern)
@@ -166,8 +167,8 @@ func patternMethods(t map[string]method) {
 	})
 }
 
-// pattern returns an argument as a regular expression, which a string is
-// written as.
+// pattern returns argument i as a regular expression. A string is the source of
+// one.
 func (c *call) pattern(i int) (*pattern, error) {
 	if s, is := c.args[i].(*text); is {
 		p, err := newPattern(s.s, "")
@@ -179,7 +180,7 @@ func (c *call) pattern(i int) (*pattern, error) {
 	return c.patternArg(i)
 }
 
-// position returns at which character a match begins, nil without one.
+// position returns the index of the character at which a match begins, or nil.
 func (r *rendering) position(p *pattern, s string) (any, error) {
 	m, err := r.match(p, s, 0)
 	if m == nil || err != nil {
@@ -188,7 +189,7 @@ func (r *rendering) position(p *pattern, s string) (any, error) {
 	return int64(utf8.RuneCountInString(s[:m.loc[0]])), nil
 }
 
-// found returns a match, nil without one.
+// found returns a match, or nil.
 func (r *rendering) found(p *pattern, s string) (any, error) {
 	m, err := r.match(p, s, 0)
 	if m == nil || err != nil {
@@ -197,7 +198,7 @@ func (r *rendering) found(p *pattern, s string) (any, error) {
 	return m, nil
 }
 
-// substitute is sub, or gsub with all.
+// substitute implements sub. If all is set, it implements gsub.
 func substitute(c *call, all bool) (any, error) {
 	s := c.recv.(*text).s
 	p, err := c.patternArg(0)
@@ -295,7 +296,7 @@ func (m *match) captures() *array {
 	return a
 }
 
-// splitText is split.
+// splitText implements split.
 func splitText(c *call) (any, error) {
 	s := c.recv.(*text).s
 	limit := 0
@@ -334,7 +335,7 @@ func splitText(c *call) (any, error) {
 	return c.texts(list)
 }
 
-// slice is []: a character, a part, a match.
+// slice implements []. It returns a character, a substring or a match.
 func slice(c *call) (any, error) {
 	s := c.recv.(*text).s
 	switch v := c.args[0].(type) {
@@ -367,8 +368,8 @@ func slice(c *call) (any, error) {
 	return &text{string(chars[from:to])}, nil
 }
 
-// extent returns the begin and the end that an index, a begin and a length, or a
-// range have in a sequence of a size.
+// extent returns the begin and the end of a part of a sequence with the given
+// size. The arguments are an index, a begin and a length, or a range.
 func (c *call) extent(args []any, size int) (from, to int, ok bool, err error) {
 	if s, is := args[0].(*span); is {
 		var lo, hi any = s.lo, s.hi
@@ -417,7 +418,7 @@ func (c *call) extent(args []any, size int) (from, to int, ok bool, err error) {
 	return from, from + min(length, size-from), true, nil
 }
 
-// groupOf returns a group of a match by its number or name.
+// groupOf returns a group of a match by number or name.
 func (r *rendering) groupOf(m *match, which any) (any, error) {
 	if n, is := which.(int64); is {
 		if n < 0 {

@@ -41,7 +41,7 @@ func (p *parser) primary() node {
 	}
 }
 
-// indexable reports whether a [ after a blank belongs to a value.
+// indexable reports whether a [ after a blank is an index of x.
 func indexable(x node) bool {
 	switch x.(type) {
 	case *localNode, *ivarNode, *gvarNode:
@@ -91,8 +91,8 @@ func (p *parser) parens(c *callNode) {
 	p.expect(")")
 }
 
-// argumentFollows reports whether what comes is an argument of a call without
-// parentheses.
+// argumentFollows reports whether the next token begins an argument of a call
+// without parentheses.
 func (p *parser) argumentFollows() bool {
 	t := &p.tok
 	switch t.kind {
@@ -118,7 +118,7 @@ func (p *parser) argumentFollows() bool {
 	return false
 }
 
-// args parses arguments up to a bracket; "": without parentheses.
+// args parses arguments up to a bracket. "" means without parentheses.
 func (p *parser) args(c *callNode, shut string) {
 	var named *hashNode
 	for {
@@ -169,7 +169,7 @@ func (p *parser) args(c *callNode, shut string) {
 	}
 }
 
-// argument2 is an argument: not may stand in it.
+// argument2 parses an argument, which can contain not.
 func (p *parser) argument2() node {
 	if p.kw("not") {
 		return p.negation()
@@ -221,7 +221,7 @@ func (p *parser) block(c *callNode) node {
 	return c
 }
 
-// scoped runs f with local variables that end with it.
+// scoped runs f with new local variables, which are dropped at its end.
 func (p *parser) scoped(f func()) {
 	outer := p.locals
 	p.locals = &locals{map[string]bool{}, outer}
@@ -229,7 +229,7 @@ func (p *parser) scoped(f func()) {
 	p.locals = outer
 }
 
-// blockParams parses |a, (b, c)|, if it is there.
+// blockParams parses |a, (b, c)|, if it is present.
 func (p *parser) blockParams() []param {
 	p.lines()
 	if p.accept("||") {
@@ -252,7 +252,7 @@ func (p *parser) blockParams() []param {
 	return params
 }
 
-// params parses parameters up to a bracket or, with "", the end of the line.
+// params parses parameters up to a bracket. "" means up to the end of the line.
 func (p *parser) params(shut string) []param {
 	list := []param{}
 	for {
@@ -302,14 +302,14 @@ func (p *parser) params(shut string) []param {
 	}
 }
 
-// paramLines skips ends of lines inside parentheses.
+// paramLines skips line ends inside parentheses.
 func (p *parser) paramLines(shut string) {
 	if shut == ")" {
 		p.lines()
 	}
 }
 
-// operand parses an operand without the operators, calls and indexes behind it.
+// operand parses an operand, without the operators, calls and indexes after it.
 func (p *parser) operand() node {
 	t := p.tok
 	l := at(t.line)
@@ -414,7 +414,8 @@ func (p *parser) operand() node {
 	return nil
 }
 
-// prevWas reports whether a name stood alone: foo and not foo().
+// prevWas reports whether a token is a name without parentheses: foo and not
+// foo().
 func (p *parser) prevWas(t token) bool {
 	return isNameByte(t.text[len(t.text)-1]) && (t.end >= len(p.src) || p.src[t.end] != '(')
 }

@@ -1,6 +1,6 @@
 package erb
 
-// elementSize is the memory of a string in a list, about.
+// elementSize is the approximate memory of a string in a list.
 const elementSize = 64
 
 // spanElements returns the elements of a range.
@@ -59,8 +59,8 @@ func (r *rendering) spanElements(s *span) ([]any, error) {
 	return nil, r.raise("TypeError", "can't iterate from %s", className(s.lo))
 }
 
-// successor returns the string after s, as String#succ does for letters and
-// digits.
+// successor returns the string after s, as Ruby's String#succ does for letters
+// and digits.
 func successor(s string) string {
 	b := []byte(s)
 	last := -1 // the letter or digit that was changed last
@@ -98,7 +98,7 @@ func successor(s string) string {
 	return string(b[:last]) + string(head) + string(b[last:])
 }
 
-// hasAlnum reports whether b has a letter or a digit.
+// hasAlnum reports whether b contains a letter or a digit.
 func hasAlnum(b []byte) bool {
 	for _, c := range b {
 		if isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {

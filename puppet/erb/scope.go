@@ -134,12 +134,12 @@ func scopeMethods() map[string]method {
 	}
 }
 
-// builtIn reports whether a variable is one that Puppet always has.
+// builtIn reports whether Puppet always has a variable with this name.
 func builtIn(name string) bool {
 	return name == "module_name" || name == "caller_module_name"
 }
 
-// hasVariable is has_variable?: the variable is there and not undef.
+// hasVariable implements has_variable?: the variable exists and is not undef.
 func hasVariable(c *call) (any, error) {
 	name, err := c.str(0)
 	if err != nil {
@@ -149,7 +149,8 @@ func hasVariable(c *call) (any, error) {
 	return v != nil, err
 }
 
-// failed returns the error of a function of Puppet, which a template can rescue.
+// failed converts the error of a function of Puppet to an error that a template
+// can rescue.
 func (r *rendering) failed(err error) error {
 	if _, own := err.(*Error); own {
 		return err
@@ -157,8 +158,8 @@ func (r *rendering) failed(err error) error {
 	return &rubyError{class: "Puppet::ParseError", msg: err.Error(), err: err, name: r.name, line: r.line}
 }
 
-// heightOfLevel is how many expressions of the Puppet language take as much stack
-// as one expression of a template, with the method that it calls.
+// heightOfLevel is the number of expressions of the Puppet language that take
+// as much stack as one expression of a template with the method that it calls.
 const heightOfLevel = 6
 
 // call calls a function of the host.

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Marks in the text of Ruby that a template is made to. They stand where ERB
-// writes calls on its output.
+// Marks in the Ruby program of a template. They replace the calls on the output
+// that ERB generates.
 const (
-	markText   = "\x00T" // then the index of a text, then \x00
+	markText   = "\x00T" // followed by the index of a text and \x00
 	markInsert = "\x00I" // <%=
 	markEnd    = "\x00E" // the %> of a <%=
 )
 
-// split returns the Ruby that a template stands for, in which texts are marks,
-// and the texts. As with ERB, semicolons separate the parts of one line. So a
-// comment in a tag ends with the line, and hides the parts of ERB that follow on
-// the line.
+// split returns the Ruby program of a template, in which texts are marks, and
+// the texts. As in ERB, semicolons separate the parts of one line. So a comment
+// in a tag ends with the line, and hides the parts of ERB that follow on the
+// line.
 func split(src string) (code string, texts []string) {
 	s := &splitter{}
 	s.run(src)
@@ -27,7 +27,7 @@ func split(src string) (code string, texts []string) {
 type splitter struct {
 	code  bytes.Buffer
 	texts []string
-	line  bool   // the line has something already
+	line  bool   // the line is not empty
 	text  []byte // the bytes so far
 }
 
@@ -73,7 +73,7 @@ func (s *splitter) run(src string) {
 		}
 		switch kind {
 		case '-':
-			// Blanks before <%- are not part of the text if they follow a line's
+			// Blanks before <%- are not part of the text if they follow a line
 			// end or another tag.
 			blank := strings.TrimRight(before, " \t")
 			if blank == "" || strings.HasSuffix(blank, "\n") {
@@ -90,13 +90,13 @@ func (s *splitter) run(src string) {
 	s.flush()
 }
 
-// tag writes a tag up to its end, and returns the rest.
+// tag writes a tag and returns the text after it.
 func (s *splitter) tag(kind byte, src string) string {
 	var content []byte
 	for {
 		at := strings.Index(src, "%>")
 		if at < 0 {
-			// ERB drops a tag that does not end.
+			// ERB drops a tag that is not closed.
 			return ""
 		}
 		switch {
@@ -131,8 +131,8 @@ func (s *splitter) tag(kind byte, src string) string {
 func (s *splitter) close(kind byte, content string) {
 	switch kind {
 	case '#':
-		// Differs from Puppet: the lines of a comment count for the lines of
-		// errors.
+		// Differs from Puppet: the lines of a comment are included in the line
+		// numbers of errors.
 		for range strings.Count(content, "\n") {
 			s.newLine()
 		}

@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// pure is a method that makes a string of a string.
+// pure is a method that converts a string to another string.
 func pure(f func(s string) string) method {
 	return method{0, -1, func(c *call) (any, error) { return c.rendering.str(f(c.recv.(*text).s)) }}
 }
@@ -25,7 +25,7 @@ func withStr(f func(c *call, s, arg string) (any, error)) method {
 	}}
 }
 
-// ask is a method that makes something of a string without an argument.
+// ask is a method without arguments that returns a value for a string.
 func ask(f func(c *call, s string) (any, error)) method {
 	return method{0, 0, func(c *call) (any, error) { return f(c, c.recv.(*text).s) }}
 }
@@ -250,8 +250,8 @@ func stringMethods() map[string]method {
 	return t
 }
 
-// bang makes a method that changes its string of one that returns another. It
-// returns nil if there is nothing to change.
+// bang makes a method that changes its string from a method that returns
+// another string. If the string does not change, it returns nil.
 func bang(m method) method {
 	return method{m.min, m.max, func(c *call) (any, error) {
 		v, err := m.run(c)
@@ -266,7 +266,7 @@ func bang(m method) method {
 	}}
 }
 
-// change gives a string another text.
+// change sets the content of a string.
 func (c *call) change(s string) (any, error) {
 	if err := c.fits(len(s)); err != nil {
 		return nil, err
@@ -348,7 +348,7 @@ func startWith() method {
 	}}
 }
 
-// leadingInt returns the number that a string begins with.
+// leadingInt returns the number at the beginning of a string.
 func leadingInt(c *call, s string, base int) (any, error) {
 	if base < 2 || base > 36 {
 		return nil, c.raise("ArgumentError", "invalid radix %d", base)
@@ -437,13 +437,13 @@ func padding(f func(s, left, right string) string, both bool) method {
 	}}
 }
 
-// A charSet is the characters of an argument of tr, delete or count.
+// A charSet is the set of characters in an argument of tr, delete or count.
 type charSet struct {
 	ranges []charRange
 	not    bool
 }
 
-// charRange are characters, the first of which is the one with an index.
+// charRange is a range of characters. index is the index of the first one.
 type charRange struct {
 	lo, hi rune
 	index  int
@@ -481,7 +481,8 @@ func (s charSet) index(r rune) int {
 	return -1
 }
 
-// at returns the character with an index, or the last.
+// at returns the character with an index. If the index is too large, it returns
+// the last character.
 func (s charSet) at(i int) rune {
 	for _, x := range s.ranges {
 		if i-x.index <= int(x.hi-x.lo) {
@@ -525,8 +526,8 @@ func translate(c *call) (any, error) {
 	return c.rendering.str(b.String())
 }
 
-// removing drops characters: drop is asked for each with whether it is in the
-// set, and whether the one before was the same.
+// removing removes characters. drop is called for each character. in is set if
+// it is in the set, again if it is equal to the previous character.
 func removing(drop func(in, again bool) bool) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
 		set := charSet{not: true}

@@ -40,8 +40,8 @@ func inspect(v any) string {
 	return b.String()
 }
 
-// maxText is where the text of arrays and hashes is cut: an array in itself
-// has no end.
+// maxText is the size at which the text of arrays and hashes is truncated. The
+// text of an array that contains itself is infinite.
 const maxText = 16 << 20
 
 func writeInspect(b *strings.Builder, v any, depth int) {
@@ -123,8 +123,8 @@ func writeInspect(b *strings.Builder, v any, depth int) {
 	}
 }
 
-// quote returns a string as Ruby's inspect does: what RubyText makes of an
-// array with it, without the brackets.
+// quote returns a string in the form of Ruby's inspect. It uses the result of
+// RubyText for an array of the string, without the brackets.
 func quote(s string) string {
 	list, err := value.RubyText(value.NewArray(value.String(s)), nil)
 	if err != nil || len(list) < 2 {
@@ -152,7 +152,7 @@ func plainSymbol(s string) bool {
 	return true
 }
 
-// group returns a regular expression as part of another: (?i-mx:…).
+// group returns a regular expression as a part of another one: (?i-mx:…).
 func (p *pattern) group() string {
 	off := ""
 	for _, f := range "mix" {
@@ -166,7 +166,7 @@ func (p *pattern) group() string {
 	return "(?" + p.flags + off + ":" + p.src + ")"
 }
 
-// equal is ==.
+// equal implements ==.
 func equal(a, b any) bool { return equalWithin(a, b, 0) }
 
 func equalWithin(a, b any, depth int) bool {
@@ -232,7 +232,7 @@ func equalWithin(a, b any, depth int) bool {
 	return a == b
 }
 
-// compare is <=>; ok is false if the values have no order.
+// compare implements <=>. If the values have no order, ok is false.
 func compare(a, b any) (int, bool) { return compareWithin(a, b, 0) }
 
 func compareWithin(a, b any, depth int) (int, bool) {

@@ -13,7 +13,7 @@ type (
 	// symbol is a Symbol.
 	symbol string
 
-	// text is a String. It can change.
+	// text is a String. It is mutable.
 	text struct{ s string }
 
 	array struct{ e []any }
@@ -37,8 +37,7 @@ type (
 		names []string
 	}
 
-	// proc is a Proc: a block with the variables around it, or a function in
-	// Go.
+	// proc is a Proc: a block with the variables around it, or a Go function.
 	proc struct {
 		block  *blockNode
 		env    *env
@@ -46,10 +45,10 @@ type (
 		lambda bool
 	}
 
-	// class is a class or a module, by its name.
+	// class is a class or a module. name is its name.
 	class struct{ name string }
 
-	// foreign is a value of Puppet that has no counterpart in Ruby: a type, a
+	// foreign is a value of Puppet without an equivalent in Ruby: a type, a
 	// version, a Sensitive.
 	foreign struct{ v value.Value }
 
@@ -202,7 +201,7 @@ func className(v any) string {
 	return "Object"
 }
 
-// ancestors returns the names of the classes that a value is of.
+// ancestors returns the names of the classes of a value.
 func ancestors(v any) []string {
 	name := className(v)
 	list := []string{name}
@@ -235,7 +234,7 @@ func errorAncestors(name string) []string {
 	return []string{"StandardError", "Exception"}
 }
 
-// fromPuppet returns a value of Puppet as a template sees it.
+// fromPuppet converts a value of Puppet to a value for a template.
 func (r *rendering) fromPuppet(v value.Value) (any, error) {
 	if err := r.work(1); err != nil {
 		return nil, err
@@ -283,11 +282,11 @@ func (r *rendering) fromPuppet(v value.Value) (any, error) {
 	return &foreign{v}, nil
 }
 
-// toPuppet returns a value as functions of Puppet get it.
+// toPuppet converts a value to an argument for functions of Puppet.
 func (r *rendering) toPuppet(v any) (value.Value, error) { return r.puppet(v, 0) }
 
-// maxData is how many arrays and hashes may stand in each other: a template can
-// put an array into itself.
+// maxData is the largest depth of nested arrays and hashes. A template can add
+// an array to itself.
 const maxData = 200
 
 func (r *rendering) puppet(v any, depth int) (value.Value, error) {

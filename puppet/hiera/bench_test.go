@@ -37,8 +37,8 @@ func levels() map[string]string {
 	return files
 }
 
-// BenchmarkLookup is 1,000 lookups in one session: plain values, interpolated
-// ones, and deep merges as lookup_options ask for them.
+// BenchmarkLookup makes 1,000 lookups in one session: plain values,
+// interpolated values, and deep merges that lookup_options select.
 func BenchmarkLookup(b *testing.B) {
 	w := newWorld(b, worldOptions{files: levels()})
 	ctx := context.Background()
@@ -69,7 +69,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkSession is a new session with its first lookup, files known.
+// BenchmarkSession makes a session and its first lookup, with cached files.
 func BenchmarkSession(b *testing.B) {
 	w := newWorld(b, worldOptions{files: levels()})
 	ctx := context.Background()

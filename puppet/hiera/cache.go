@@ -11,8 +11,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// fileCache keeps what has been made of files, by path and stamp. Each file
-// is read once, also when many goroutines ask for it at the same time.
+// fileCache caches the decoded content of files, by path and stamp. Each file
+// is read once, also if many goroutines request it at the same time.
 type fileCache struct {
 	files Files
 
@@ -25,34 +25,34 @@ type fileKey struct {
 	format string // "yaml", "json", "hocon", "hiera.yaml" of a layer, or "" for the text itself
 }
 
-// A cachedFile is what one who reads a file has found. What is below done is
-// read after that was closed.
+// A cachedFile is the result of reading a file. The fields below done must be
+// read only after done is closed.
 type cachedFile struct {
 	stamp Stamp
 	done  chan struct{}
 	data  *fileData
 	err   error
-	ended bool // by the reader's context: that is no answer for others
+	ended bool // by the context of the reader; not a result for others
 }
 
-// fileData is a data file, decoded.
+// fileData is a decoded file.
 type fileData struct {
 	hash   *value.Hash // of a data file
-	text   string      // of the text itself
+	text   string      // for a text file
 	config *config     // of a hiera.yaml
-	// traits tells, for keys whose values need it, what lookups would find out
-	// again and again.
+	// traits caches, for the keys that need it, what each lookup would
+	// otherwise determine again.
 	traits map[string]trait
-	// notHash: the file is empty or false, which is as good as an empty hash
-	// but worth a warning.
+	// notHash is set if the file is empty or false. It is treated as an empty
+	// hash, with a warning.
 	notHash bool
 }
 
 type trait uint8
 
 const (
-	traitInterpolates trait = 1 << iota // there is a %{ in it
-	traitIllegal                        // it is not what a lookup may return
+	traitInterpolates trait = 1 << iota // it contains a %{
+	traitIllegal                        // a lookup must not return it
 )
 
 func newFileData(h *value.Hash) *fileData {
@@ -75,8 +75,8 @@ func newFileData(h *value.Hash) *fileData {
 	return d
 }
 
-// load returns what make makes of a file, from the cache if the file has not
-// changed.
+// load returns the result of make for a file. If the file has not changed, the
+// result is from the cache.
 func (c *fileCache) load(ctx context.Context, path, format string, make func(text []byte) (*fileData, error)) (*fileData, error) {
 	for {
 		f, mine := c.entry(path, format)
@@ -99,8 +99,8 @@ func (c *fileCache) load(ctx context.Context, path, format string, make func(tex
 	}
 }
 
-// entry returns the entry of a file as it is now; mine tells that the caller
-// has to read the file.
+// entry returns the entry of a file in its present state. If mine is set, the
+// caller must read the file.
 func (c *fileCache) entry(path, format string) (f *cachedFile, mine bool) {
 	stamp, _ := c.files.Stat(path)
 	key := fileKey{path, format}
@@ -118,10 +118,11 @@ func (c *fileCache) entry(path, format string) (f *cachedFile, mine bool) {
 }
 
 func (c *fileCache) read(ctx context.Context, path, format string, f *cachedFile, make func(text []byte) (*fileData, error)) {
-	// What stands if make panics: whoever comes next must not take it for data.
+	// This error is the result if make panics, so that other callers do not
+	// treat the entry as data.
 	f.err = &Error{Kind: "data", File: path, Msg: "reading the file failed"}
 	defer func() {
-		if f.err != nil { // it may be mended without another stamp: its mode, a disk
+		if f.err != nil { // the fault can be fixed without a new stamp, such as its mode or a disk
 			c.forget(fileKey{path, format}, f)
 		}
 		close(f.done)
@@ -145,16 +146,17 @@ func (c *fileCache) forget(key fileKey, f *cachedFile) {
 	}
 }
 
-// ended is the error of what was not read before the context was done.
+// ended returns the error of a file that was not read before the context was
+// done.
 func ended(ctx context.Context, path string) error {
 	return &Error{Kind: "canceled", Msg: "the lookup was ended, reading " + path + ": " + context.Cause(ctx).Error(), Err: ctx.Err()}
 }
 
-// unreadable is the error of a file that could not be read.
+// unreadable returns the error of a file that could not be read.
 func unreadable(path string, err error) error {
 	why := err
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		why = e.Err // the path is told before
+		why = e.Err // the message contains the path already
 	}
 	msg := why.Error()
 	if errors.Is(err, syscall.EISDIR) {
@@ -163,8 +165,8 @@ func unreadable(path string, err error) error {
 	return &Error{Kind: "data", File: path, Msg: msg, Err: err}
 }
 
-// decoding is the error of a decoder. It tells the file itself, be it as an
-// *Error or in words.
+// decoding returns the error of a decoder. The error contains the name of the
+// file, either in the fields of an *Error or in its message.
 func decoding(kind string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		out := *e
@@ -195,7 +197,7 @@ func (h *Hiera) data(ctx context.Context, path, format string) (*fileData, error
 	})
 }
 
-// text returns the text of a file.
+// text returns the content of a file.
 func (h *Hiera) text(ctx context.Context, path string) (string, error) {
 	d, err := h.files.load(ctx, path, "", func(text []byte) (*fileData, error) { return &fileData{text: string(text)}, nil })
 	if err != nil {
@@ -204,7 +206,8 @@ func (h *Hiera) text(ctx context.Context, path string) (string, error) {
 	return d.text, nil
 }
 
-// config reads the hiera.yaml at file for a layer; nil if there is none.
+// config reads the hiera.yaml at file for a layer. If the file does not exist,
+// it returns nil.
 func (h *Hiera) config(ctx context.Context, file, place string) (*config, error) {
 	if _, ok := h.o.Files.Stat(file); !ok {
 		return nil, nil
@@ -238,7 +241,7 @@ func (h *Hiera) readConfig(text []byte, file, place string) (*config, error) {
 	return r.read(v)
 }
 
-// join is the path of name in dir, unless it is absolute.
+// join returns the path of name in dir. If name is absolute, it returns name.
 func join(dir, name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)

@@ -8,31 +8,31 @@ import (
 	"bolt/puppet/value"
 )
 
-// The places of layers.
+// The names of layers.
 const (
 	placeGlobal = "Global"
 	placeEnv    = "Environment"
 	placeModule = "Module"
 )
 
-// Keys of hiera.yaml that name a function, and those that name locations.
+// Keys of hiera.yaml whose values are functions, and those whose values are
+// locations.
 var (
 	functionKeys = []string{"data_hash", "lookup_key", "data_dig", "hiera3_backend"}
 	locationKeys = []string{"path", "paths", "glob", "globs", "uri", "uris", "mapped_paths"}
 )
 
-// A config is a hiera.yaml, checked.
+// A config is a validated hiera.yaml.
 type config struct {
-	path        string // "" of the one that stands in for a missing file
+	path        string // "" for the config that replaces a missing file
 	datadir     string
 	hierarchy   []*entry
 	plan        []*entry // nil without plan_hierarchy
 	defaults    []*entry // default_hierarchy
 	hasDefaults bool
 	at          Locator
-	// late is what is wrong with levels, nil for nothing: it is an error only
-	// when somebody looks at them, as in Puppet, and so an explanation shows it
-	// there.
+	// late is the error of levels, or nil. As in Puppet, it is an error only
+	// when the levels are used. So an explanation shows it there.
 	late error
 }
 
@@ -42,13 +42,14 @@ type entry struct {
 	kind     string // data_hash, lookup_key, data_dig
 	function string
 	datadir  string
-	location string // one of locationKeys, "" for none
+	location string // one of locationKeys, or ""
 	values   []string
 	options  *value.Hash
-	at       []any // where it stands in the file
+	at       []any // position in the file
 }
 
-// defaultConfig is what a layer has that needs one and has no file.
+// defaultConfig returns the configuration of a layer that needs one but has no
+// file.
 func defaultConfig() *config {
 	return &config{
 		datadir:   "data",
@@ -56,23 +57,23 @@ func defaultConfig() *config {
 	}
 }
 
-// configReader checks a hiera.yaml.
+// configReader validates a hiera.yaml.
 type configReader struct {
 	file  string
 	at    Locator
 	place string
-	late  error // the first
+	late  error // the first error of a level
 }
 
-// failLate notes what is wrong with a level.
+// failLate records the error of a level.
 func (r *configReader) failLate(path []any, format string, args ...any) {
 	if r.late == nil {
 		r.late = r.fail(path, format, args...)
 	}
 }
 
-// shape is fail for what is not of the type that it should be. As in Puppet, an
-// evaluation has such an error where it looks something up.
+// shape is fail for a value of the wrong type. As in Puppet, an evaluation
+// reports such an error at the lookup.
 func (r *configReader) shape(path []any, format string, args ...any) error {
 	err := r.fail(path, format, args...)
 	if e, ok := err.(*Error); ok {
@@ -90,7 +91,7 @@ func (r *configReader) fail(path []any, format string, args ...any) error {
 	return e
 }
 
-// read checks the content of a hiera.yaml. v is the document.
+// read validates the content of a hiera.yaml. v is the document.
 func (r *configReader) read(v value.Value) (*config, error) {
 	h, ok := v.(*value.Hash)
 	if !ok {
@@ -160,10 +161,10 @@ func (r *configReader) read(v value.Value) (*config, error) {
 	return c, nil
 }
 
-// advice is how to come from version 3 to 5.
+// advice describes how to convert version 3 to version 5.
 const advice = "convert it to version 5 (each path of ':hierarchy' becomes an entry with name and path, ':backends' becomes data_hash)"
 
-// version refuses what is not version 5.
+// version returns an error if the version is not 5.
 //
 // Differs from Puppet: there version 4 is deprecated in environments and
 // modules, and version 3 in the global layer.
@@ -183,7 +184,7 @@ func (r *configReader) version(h *value.Hash) error {
 			return nil
 		}
 		n = int(v)
-	case value.String: // the original takes a string for the choice and refuses it after
+	case value.String: // Puppet accepts a string here and rejects it later
 		n, _ = strconv.Atoi(string(v))
 		if n == 5 {
 			return r.fail(at, "the version must be the number 5, not a string; leave out the quotes")
@@ -198,7 +199,7 @@ func (r *configReader) version(h *value.Hash) error {
 	return r.fail(at, "hiera.yaml version %s is not supported, only version 5 is", value.ToString(v))
 }
 
-// defaults reads the key of this name into an entry without name.
+// defaults reads the key defaults into an entry without a name.
 func (r *configReader) defaults(v value.Value) (*entry, error) {
 	path := []any{"defaults"}
 	h, ok := v.(*value.Hash)
@@ -318,13 +319,13 @@ func (r *configReader) entry(path []any, v value.Value, base *entry) (*entry, er
 	}
 	if e.kind == "" {
 		if e.kind, e.function = base.kind, base.function; e.kind == "" {
-			return nil, r.fail(path, "the level '%s' says nothing about where its data comes from: one of data_hash, lookup_key and data_dig must be there or in defaults", e.name)
+			return nil, r.fail(path, "the level '%s' does not have a source of data: one of data_hash, lookup_key and data_dig must be there or in defaults", e.name)
 		}
 	}
 	return e, nil
 }
 
-// backend refuses backends of Hiera 3.
+// backend returns the error of a backend of Hiera 3.
 func (r *configReader) backend(path []any, e *entry) error {
 	switch e.function {
 	case "yaml", "json", "hocon":
@@ -384,7 +385,7 @@ func (r *configReader) options(path []any, v value.Value) (*value.Hash, error) {
 		at := append(path[:len(path):len(path)], value.ToString(k))
 		switch {
 		case key == "path" || key == "uri":
-			return nil, r.fail(at, "the option '%s' cannot be set: it is how a function is told its location", key)
+			return nil, r.fail(at, "the option '%s' cannot be set: Hiera uses it to pass the location to a function", key)
 		case !ok || !isOptionName(string(key)):
 			return nil, r.shape(at, "'%s' is not the name of an option: it must begin with a letter, end with a letter or digit, and have nothing but these, _ and - between", value.ToString(k))
 		case !isData(v):

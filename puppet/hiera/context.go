@@ -8,25 +8,23 @@ import (
 	"bolt/puppet/value"
 )
 
-// contextType is the name of the type of what data functions get as their last
-// argument.
+// contextType is the name of the type of the last argument of data functions.
 const contextType = "Puppet::LookupContext"
 
-// A lookupContext is what a data function can do besides computing: keep values for
-// the next call, read files, interpolate. It is valid until the function
-// returns.
+// A lookupContext offers operations to a data function: cache values for the
+// next call, read files, interpolate. It is valid until the function returns.
 type lookupContext struct {
 	l  *lookup
 	p  *provider
 	fc *functionContext
 }
 
-// value returns the context as the function gets it.
+// value returns the context as an argument for the function.
 func (c *lookupContext) value() value.Value {
 	return &value.Runtime{Runtime: "go", Name: contextType, Value: c}
 }
 
-// contextOf returns the context that a value is.
+// contextOf returns the context in a value.
 func contextOf(v value.Value) (*lookupContext, bool) {
 	r, ok := v.(*value.Runtime)
 	if !ok {
@@ -39,14 +37,15 @@ func contextOf(v value.Value) (*lookupContext, bool) {
 // environmentName returns the name of the environment.
 func (c *lookupContext) environmentName() string { return c.l.s.h.o.EnvironmentName }
 
-// moduleName returns the module whose hiera.yaml names the function, "" if it
-// is not a module's.
+// moduleName returns the module whose hiera.yaml contains the function. It
+// returns "" if the hiera.yaml does not belong to a module.
 func (c *lookupContext) moduleName() string { return c.p.layer.module }
 
-// notFound returns the error that a function ends with if it has no value.
+// notFound returns the error that a function returns if it does not have a
+// value.
 func (c *lookupContext) notFound() error { return errNoKey }
 
-// cache keeps a value under a key and returns it.
+// cache stores a value under a key and returns it.
 func (c *lookupContext) cache(key, v value.Value) value.Value {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
@@ -54,7 +53,7 @@ func (c *lookupContext) cache(key, v value.Value) value.Value {
 	return v
 }
 
-// cacheAll keeps all values of a hash.
+// cacheAll stores all values of a hash.
 func (c *lookupContext) cacheAll(h *value.Hash) {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
@@ -63,18 +62,18 @@ func (c *lookupContext) cacheAll(h *value.Hash) {
 	}
 }
 
-// cached returns what is kept under a key.
+// cached returns the cached value of a key.
 func (c *lookupContext) cached(key value.Value) (value.Value, bool) {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
 	return c.fc.cache.Get(key)
 }
 
-// cachedEntries returns all that is kept.
+// cachedEntries returns all cached values.
 func (c *lookupContext) cachedEntries() *value.Hash {
 	c.fc.mu.Lock()
 	defer c.fc.mu.Unlock()
-	h := c.fc.cache.Build() // which empties the builder
+	h := c.fc.cache.Build() // empties the builder
 	for k, v := range h.All() {
 		c.fc.cache.Put(k, v)
 	}
@@ -86,17 +85,17 @@ func (c *lookupContext) interpolate(v value.Value) (value.Value, error) {
 	return c.l.interpolate(v, true)
 }
 
-// explains tells whether somebody wants explanations.
+// explains reports whether an explanation is collected.
 func (c *lookupContext) explains() bool { return c.l.ex != nil }
 
 // explain adds a text to the explanation.
 func (c *lookupContext) explain(text string) { c.l.ex.text(text) }
 
-// cachedFileData returns the text of a file, which is read again only if it
-// has changed.
+// cachedFileData returns the content of a file. It reads the file again only if
+// it has changed.
 //
-// Differs from Puppet: there what the first block made of a file is what all
-// get, whatever their blocks.
+// Differs from Puppet: there all callers get the result of the first block for
+// a file, even if their blocks differ.
 func (c *lookupContext) cachedFileData(path string) (string, error) {
 	return c.l.s.h.text(c.l.ctx, path)
 }
@@ -110,9 +109,9 @@ func (c *lookupContext) data(path, format string) (*value.Hash, error) {
 	return d.hash, nil
 }
 
-// eyaml returns the value of a key in a file of YAML, with its encrypted
-// strings in clear and its interpolations resolved; options say where the keys
-// for that are. found is false if the file has no such key.
+// eyaml returns the value of a key in a YAML file, with decrypted strings and
+// resolved interpolations. options contain the locations of the keys for
+// decryption. If the file does not have the key, found is false.
 func (c *lookupContext) eyaml(path, key string, options *value.Hash) (v value.Value, found bool, err error) {
 	return c.l.eyamlFile(path, key, options)
 }
@@ -146,14 +145,14 @@ func contextFunctions() []*eval.Function {
 			func(_ *eval.Call, x *lookupContext) (value.Value, error) {
 				return value.String(x.environmentName()), nil
 			}),
-		method("module_name", "The module whose hiera.yaml names the data function; undef outside of modules.", "", "",
+		method("module_name", "The module whose hiera.yaml contains the data function; undef outside of modules.", "", "",
 			func(_ *eval.Call, x *lookupContext) (value.Value, error) {
 				if m := x.moduleName(); m != "" {
 					return value.String(m), nil
 				}
 				return value.Undef{}, nil
 			}),
-		method("not_found", "Ends a data function that has no value for the key.", "", "",
+		method("not_found", "Ends a data function that does not have a value for the key.", "", "",
 			func(_ *eval.Call, x *lookupContext) (value.Value, error) { return nil, x.notFound() }),
 		method("explain", "Adds the text that the block returns to the explanation of a lookup. The block runs only if there is one.", "", "Callable[0, 0]",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) {
@@ -169,19 +168,19 @@ func contextFunctions() []*eval.Function {
 			}),
 		method("interpolate", "Resolves the %{…} in strings, and in the strings of arrays and hashes.", "Any $value", "",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) { return x.interpolate(c.Args[1]) }),
-		method("cache", "Keeps a value under a key for later calls of the data function in this compilation, and returns it.", key+", Any $value", "",
+		method("cache", "Stores a value under a key for later calls of the data function in this compilation, and returns it.", key+", Any $value", "",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) { return x.cache(c.Args[1], c.Args[2]), nil }),
-		method("cache_all", "Keeps all values of a hash under their keys.", "Hash $values", "",
+		method("cache_all", "Stores all values of a hash under their keys.", "Hash $values", "",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) {
 				x.cacheAll(c.Args[1].(*value.Hash))
 				return value.Undef{}, nil
 			}),
-		method("cache_has_key", "Tells whether a value is kept under a key.", key, "",
+		method("cache_has_key", "Reports whether a value is stored under a key.", key, "",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) {
 				_, ok := x.cached(c.Args[1])
 				return value.Bool(ok), nil
 			}),
-		method("cached_value", "The value that is kept under a key; undef if there is none.", key, "",
+		method("cached_value", "The value that is stored under a key; undef if there is none.", key, "",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) {
 				if v, ok := x.cached(c.Args[1]); ok {
 					return v, nil
@@ -190,14 +189,14 @@ func contextFunctions() []*eval.Function {
 			}),
 		{
 			Name: "cached_entries",
-			Doc:  "All that is kept: pairs of key and value, one by one to a block of one or two parameters, or as an array.",
+			Doc:  "All stored pairs of key and value. They are passed to a block of one or two parameters, or returned as an array.",
 			Signatures: []eval.Signature{
 				{Params: contextParam, Run: cachedEntries},
 				{Params: contextParam, Block: "Callable[1, 1]", Run: cachedEntries},
 				{Params: contextParam, Block: "Callable[2, 2]", Run: cachedEntries},
 			},
 		},
-		method("cached_file_data", "The text of a file, or what a block makes of it. The text is kept as long as the file does not change.", "String $path", "Optional[Callable[1, 1]]",
+		method("cached_file_data", "The text of a file, or the result of a block that is called with it. The text is cached as long as the file does not change.", "String $path", "Optional[Callable[1, 1]]",
 			func(c *eval.Call, x *lookupContext) (value.Value, error) {
 				text, err := x.cachedFileData(value.ToString(c.Args[1]))
 				if err != nil || c.Block == nil {
@@ -239,14 +238,15 @@ func cachedEntries(c *eval.Call) (value.Value, error) {
 	return value.Undef{}, nil
 }
 
-// A typeLoader knows the type of contexts beside what another Loader knows.
+// A typeLoader adds the type of contexts to the types of another Loader.
 type typeLoader struct {
 	next    eval.Loader
 	context *eval.Definition
 }
 
-// NewLoader returns a Loader that knows the type Puppet::LookupContext, which
-// parameters of data functions have, and all that next knows. next may be nil.
+// NewLoader returns a Loader that finds the type Puppet::LookupContext, which
+// the parameters of data functions have, and all that next finds. next can be
+// nil.
 func NewLoader(next eval.Loader) (eval.Loader, error) {
 	t, err := value.Parametrize(&value.RuntimeType{}, []value.Value{value.String("go"), value.String(contextType)})
 	if err != nil {
@@ -257,7 +257,7 @@ func NewLoader(next eval.Loader) (eval.Loader, error) {
 	return &typeLoader{next, &eval.Definition{Kind: eval.KindType, Name: strings.ToLower(contextType), Type: alias}}, nil
 }
 
-// Load is eval.Loader's.
+// Load implements eval.Loader.
 func (l *typeLoader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
 	if kind == eval.KindType && name == l.context.Name {
 		return l.context, nil

@@ -13,8 +13,8 @@ import (
 	"bolt/puppet/eval"
 )
 
-// corpus is where the manifests of the repository are that Puppet was asked
-// about.
+// corpus is the directory of the manifests for which results of Puppet were
+// recorded.
 const corpus = "../../testdata/puppet"
 
 // tree reads the files below dir under another name.

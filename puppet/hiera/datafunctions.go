@@ -5,8 +5,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// dataFunctions are the functions that a hiera.yaml can name without a module,
-// for data functions in the language that make something of what these return.
+// dataFunctions are the functions that a hiera.yaml can use without a module.
+// Data functions that are written in the language can call them.
 func dataFunctions() []*eval.Function {
 	file := func(format string) *eval.Function {
 		name := format + "_data"
@@ -25,7 +25,7 @@ func dataFunctions() []*eval.Function {
 	}
 	return []*eval.Function{
 		file("yaml"), file("json"), file("hocon"),
-		{Name: "eyaml_lookup_key", Doc: "The value of a key in a data file in yaml, whose path is among the options, with its encrypted strings in clear and its interpolations resolved.",
+		{Name: "eyaml_lookup_key", Doc: "The value of a key in a data file in yaml, whose path is among the options, with decrypted strings and resolved interpolations.",
 			Signatures: []eval.Signature{{
 				Params: "String[1] $key, Hash[String[1], Any] $options, " + contextParam,
 				Run: onContext(func(c *eval.Call, x *lookupContext) (value.Value, error) {
@@ -47,7 +47,8 @@ func dataFunctions() []*eval.Function {
 	}
 }
 
-// onContext returns what runs a function whose last argument is a lookupContext.
+// onContext returns a Run for a function whose last argument is a
+// lookupContext.
 func onContext(run func(c *eval.Call, x *lookupContext) (value.Value, error)) func(*eval.Call) (value.Value, error) {
 	return func(c *eval.Call) (value.Value, error) {
 		x, ok := contextOf(c.Args[len(c.Args)-1])
@@ -58,7 +59,7 @@ func onContext(run func(c *eval.Call, x *lookupContext) (value.Value, error)) fu
 	}
 }
 
-// whole returns what makes the result of a call of a file's data.
+// whole converts the data of a file to the result of a call.
 func whole(c *eval.Call) func(h *value.Hash, err error) (value.Value, error) {
 	return func(h *value.Hash, err error) (value.Value, error) {
 		if err != nil {
@@ -68,7 +69,7 @@ func whole(c *eval.Call) func(h *value.Hash, err error) (value.Value, error) {
 	}
 }
 
-// pathOf returns the option path, "" without one.
+// pathOf returns the option path, or "".
 func pathOf(options value.Value) string {
 	h, _ := options.(*value.Hash)
 	path, _ := h.GetString("path")

@@ -21,12 +21,12 @@ type deepOptions struct {
 	unpacks         bool
 }
 
-// A knockout is the prefix that removes what it is put in front of. The
-// original uses it as a regular expression, anchored at the start of each line.
+// A knockout is the prefix of values that removes them. As in Puppet, it is a
+// regular expression that is anchored at the beginning of each line.
 type knockout struct {
 	set    bool
 	prefix string
-	re     *value.Regexp // nil: the prefix means itself
+	re     *value.Regexp // nil: the prefix is a literal string
 }
 
 func (o *deepOptions) setKnockout(prefix string, set bool) error {
@@ -72,28 +72,28 @@ func (k *knockout) strip(s string) (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// A cell is a value while it is merged. The algorithm is that of the Ruby
-// library deep_merge, which changes arrays and hashes as it goes and may meet
-// the same one as source and as destination: so arrays and hashes here are
-// shared and changed likewise, and results agree to the last detail.
-type cell any // value.Value that is no collection, *cellArray or *cellHash
+// A cell is a value during a merge. The algorithm is that of the Ruby library
+// deep_merge. It changes arrays and hashes during the merge, and the source and
+// the destination can be the same object. Therefore arrays and hashes are
+// shared and changed here, too, so that the results are identical.
+type cell any // a value.Value that is not a collection, *cellArray or *cellHash
 
 type cellArray struct{ elems []cell }
 
 type cellHash struct {
 	keys  []value.Value
 	cells []cell
-	index value.HashBuilder // from key to number, once there are many
+	index value.HashBuilder // from key to index, if there are many keys
 }
 
-// indexFrom is the number of keys from which on an index pays.
+// indexFrom is the smallest number of keys for which an index is faster.
 const indexFrom = 12
 
 func newCellHash(n int) *cellHash {
 	return &cellHash{keys: make([]value.Value, 0, n), cells: make([]cell, 0, n)}
 }
 
-// find returns the number of a key, -1 if there is none.
+// find returns the index of a key, or -1.
 func (h *cellHash) find(k value.Value) int {
 	if h.index.Len() > 0 {
 		if i, ok := h.index.Get(k); ok {
@@ -124,7 +124,7 @@ func (h *cellHash) set(k value.Value, c cell) {
 	h.add(k, c)
 }
 
-// add is set for a key that is new.
+// add adds a new key.
 func (h *cellHash) add(k value.Value, c cell) {
 	h.keys, h.cells = append(h.keys, k), append(h.cells, c)
 	switch n := len(h.keys); {
@@ -176,7 +176,7 @@ func freeze(c cell) value.Value {
 	return value.Undef{}
 }
 
-// merge merges source, of the higher priority, into dest.
+// merge merges source, which has the higher priority, into dest.
 func (o *deepOptions) merge(source, dest value.Value) (value.Value, error) {
 	c, err := o.mergeCells(thaw(source), thaw(dest))
 	if err != nil {
@@ -185,7 +185,7 @@ func (o *deepOptions) merge(source, dest value.Value) (value.Value, error) {
 	return freeze(c), nil
 }
 
-// falsy is what Ruby takes for false.
+// falsy reports whether Ruby treats c as false.
 func falsy(c cell) bool {
 	switch c := c.(type) {
 	case nil, value.Undef:
@@ -222,14 +222,14 @@ func (o *deepOptions) mergeCells(source, dest cell) (cell, error) {
 }
 
 func (o *deepOptions) mergeHash(src *cellHash, dest cell) (cell, error) {
-	for i := range len(src.keys) { // those it has now: dest may be the same hash
+	for i := range len(src.keys) { // the present keys: dest can be the same hash
 		k, v := src.keys[i], src.cells[i]
 		switch d := dest.(type) {
 		case *cellHash:
 			old := d.get(k)
 			if falsy(old) {
-				// What is new is merged into a copy of itself, so that
-				// knocked out elements go.
+				// A new value is merged into a copy of itself, so that knocked
+				// out elements are removed.
 				old = shallow(v)
 			}
 			merged, err := o.mergeCells(v, old)
@@ -255,7 +255,7 @@ func (o *deepOptions) mergeHash(src *cellHash, dest cell) (cell, error) {
 	return dest, nil
 }
 
-// shallow copies one level.
+// shallow copies the top level of a collection.
 func shallow(c cell) cell {
 	switch c := c.(type) {
 	case *cellArray:
@@ -338,9 +338,9 @@ func (o *deepOptions) bare(c cell) bool {
 	return ok && string(s) == o.knockout.prefix
 }
 
-// knockOut removes the marked elements of src, and what they mark from dest.
-// The two may be the same array: then each removal moves what is yet to be
-// looked at, as it does in Ruby's delete_if.
+// knockOut removes the marked elements of src, and the elements that they mark
+// from dest. Both can be the same array. Then, as in Ruby's delete_if, each
+// removal moves the elements that are not visited yet.
 func (o *deepOptions) knockOut(src, dest *cellArray) error {
 	seen, kept := 0, 0
 	for ; seen < len(src.elems); seen++ {
@@ -389,7 +389,7 @@ func allHashes(a *cellArray) bool {
 	})
 }
 
-// union is the elements of both, each once.
+// union returns the elements of both arrays without duplicates.
 func union(a, b *cellArray) *cellArray {
 	out := &cellArray{}
 	seen := make([]value.Value, 0, len(a.elems)+len(b.elems))
@@ -419,8 +419,8 @@ func union(a, b *cellArray) *cellArray {
 	return out
 }
 
-// overwrite replaces dest by source. A source that is knocked out leaves an
-// empty string.
+// overwrite replaces dest with source. If the source is knocked out, the result
+// is an empty string.
 func (o *deepOptions) overwrite(source, dest cell) (cell, error) {
 	if o.preserve {
 		return dest, nil
@@ -457,7 +457,7 @@ func (o *deepOptions) unpackArray(a *cellArray) *cellArray {
 		parts = append(parts, text(v))
 	}
 	all := strings.Split(strings.Join(parts, o.unpack), o.unpack)
-	for len(all) > 0 && all[len(all)-1] == "" { // as Ruby's split does
+	for len(all) > 0 && all[len(all)-1] == "" { // as in Ruby's split
 		all = all[:len(all)-1]
 	}
 	out := &cellArray{}
@@ -467,8 +467,9 @@ func (o *deepOptions) unpackArray(a *cellArray) *cellArray {
 	return out
 }
 
-// sortCells sorts as Ruby's <=> orders: strings by bytes, numbers, arrays
-// element by element; other values and mixtures have no order.
+// sortCells sorts in the order of Ruby's <=>: strings by bytes, numbers by
+// value, arrays by their elements. Other values and mixtures do not have an
+// order.
 func sortCells(cells []cell) error {
 	var failed error
 	slices.SortStableFunc(cells, func(a, b cell) int {

@@ -13,7 +13,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// heldFiles are files of which reading one of a name takes until it is let go.
+// heldFiles are Files whose ReadFile blocks for one name until it is released.
 type heldFiles struct {
 	hiera.Files
 	name  string
@@ -33,10 +33,10 @@ func (f *heldFiles) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return f.Files.ReadFile(ctx, path)
 }
 
-// TestEnded: a lookup that its context ended while a file was read leaves
-// nothing behind, for those that wait for the same file and for those that
+// TestCanceledReadIsNotCached checks that a lookup that its context ends while
+// a file is read does not affect other lookups that wait for the same file or
 // come later, in the same session and in others.
-func TestEnded(t *testing.T) {
+func TestCanceledReadIsNotCached(t *testing.T) {
 	files := map[string]string{
 		env + "hiera.yaml":          defaults + "hierarchy: [{name: c, path: common.yaml}]\n",
 		env + "data/common.yaml":    "a: 1\nlookup_options: {a: {merge: first}}\n",
@@ -90,8 +90,9 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestFolder: a path of the hierarchy that is a folder is told.
-func TestFolder(t *testing.T) {
+// TestPathIsDirectory checks the error of a path of the hierarchy that is a
+// directory.
+func TestPathIsDirectory(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{env + "hiera.yaml": defaults + "hierarchy: [{name: c, path: sub}]\n", env + "data/sub/x.yaml": "a: 1\n"}})
 	_, err := w.lookup("a")
 	if want := filepath.Join(w.dir, env, "data/sub") + ": this is a directory, and data is read from files"; err == nil || err.Error() != want {

@@ -8,31 +8,29 @@ import (
 	"bolt/puppet/eval"
 )
 
-// An Error is what went wrong in a lookup.
+// An Error is an error of a lookup.
 type Error struct {
-	// Kind is a word in kebab case: "config" (hiera.yaml), "config-shape" (that
-	// has keys or values that it must not have), "data" (a data
-	// file), "key" (it is not one), "dig" (it goes on where the data holds
-	// nothing), "interpolation", "unknown-variable",
-	// "recursion", "merge", "type-mismatch", "function", "not-found",
-	// "canceled", "internal" (a mistake of ours).
+	// Kind is a word in kebab case: "config" (hiera.yaml), "config-shape"
+	// (invalid keys or values in hiera.yaml), "data" (a data file), "key" (an
+	// invalid key), "dig" (the key continues into a value that does not contain
+	// others), "interpolation", "unknown-variable", "recursion", "merge",
+	// "type-mismatch", "function", "not-found", "canceled", "internal" (a bug).
 	Kind string
 	Msg  string
-	File string // the file that is to blame, "" if none is
-	Line int    // from 1; 0 if it is not known
-	// Column is from 1; 0 if it is not known.
+	File string // the file with the fault, or ""
+	Line int    // from 1; 0 if it is unknown
+	// Column is from 1; 0 if it is unknown.
 	Column int
-	// Err is the cause, nil without.
+	// Err is the cause, or nil.
 	Err error
 
-	atCall bool // a program has it where it looks something up, as in Puppet
+	atCall bool // a program reports it at its lookup, as in Puppet
 }
 
-// kindShape is the kind of the error of a hiera.yaml that has not the shape of
-// one.
+// kindShape is the kind of the error of a hiera.yaml with a wrong structure.
 const kindShape = "config-shape"
 
-// Error returns "file:line:column: text".
+// Error returns "file:line:column: message".
 func (e *Error) Error() string {
 	if e.File == "" {
 		return e.Msg
@@ -48,26 +46,27 @@ func (e *Error) Error() string {
 	return b.String() + ": " + e.Msg
 }
 
-// LanguageKind is the kind that the error has as one of a program, be it of the
-// function lookup or of data for a class: "lookup-data".
+// LanguageKind returns the kind that the error has in a program, for the
+// function lookup and for data of a class: "lookup-data".
 func (e *Error) LanguageKind() string { return "lookup-" + e.Kind }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// errorf returns an Error without a place.
+// errorf returns an Error without a position.
 func errorf(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-// IsNotFound tells whether an error says that a lookup found nothing.
+// IsNotFound reports whether an error means that a lookup found no value.
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == "not-found"
 }
 
-// plain is what an error of the language says, without its place when that is in
-// no file: it would be one in a text that nobody has written.
+// plain returns the message of an error of the language. If its position is not
+// in a file, it leaves out the position, because the user did not write that
+// code.
 func plain(err error) string {
 	if e, ok := err.(*eval.Error); ok && e.Pos.File == "" {
 		return e.Msg
@@ -75,7 +74,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// quoteNames writes 'a', 'b'.
+// quoteNames writes names in the form 'a', 'b'.
 func quoteNames(names []string) string {
 	var b strings.Builder
 	for i, n := range names {

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A NodeType says what a Node of an Explanation is about.
+// A NodeType is the type of a Node of an Explanation.
 type NodeType string
 
 // The types of nodes.
@@ -17,19 +17,19 @@ const (
 	NodeData        NodeType = "data"          // the search for a key
 	NodeMeta        NodeType = "meta"          // the search for lookup_options
 	NodeInvalidKey  NodeType = "invalid_key"   // a key that cannot be looked up
-	NodeMergeSource NodeType = "merge_source"  // where merge options are from
+	NodeMergeSource NodeType = "merge_source"  // source of merge options
 	NodeModule      NodeType = "module"        // a module without data
 	NodeInterpolate NodeType = "interpolate"   // an interpolation
 	NodeMerge       NodeType = "merge"         // a merge
 	NodeProvider    NodeType = "data_provider" // a layer or a level of a hierarchy
 	NodePath        NodeType = "path"          // a file
-	NodeURI         NodeType = "uri"           // a location that is no file
+	NodeURI         NodeType = "uri"           // a location that is not a file
 	NodeSubKey      NodeType = "sub_key"       // segments of a dotted key
-	NodeSegment     NodeType = "segment"       // one of them
-	NodeScope       NodeType = "scope"         // variables, and other places
+	NodeSegment     NodeType = "segment"       // a segment
+	NodeScope       NodeType = "scope"         // variables, and other sources
 )
 
-// An Event says what came of a Node.
+// An Event is the result of a Node.
 type Event string
 
 // The events.
@@ -45,39 +45,40 @@ const (
 	EventNoModuleConfig Event = "module_provider_not_found"
 )
 
-// A Node is a step of a lookup and what it consisted of.
+// A Node is a step of a lookup, with its substeps.
 type Node struct {
 	Type     NodeType
 	Name     string      // key, name of a provider, path, expression, strategy
 	Original string      // of a path or URI: before interpolation
 	Config   string      // of a layer: its hiera.yaml
 	Module   string      // of a module's layer
-	Options  *value.Hash // of a merge; nil without
+	Options  *value.Hash // of a merge, or nil
 	Branches []*Node
-	Texts    []string // what data functions explained
+	Texts    []string // explanations of data functions
 	Event    Event
 	Key      string
-	Value    value.Value // of an event that has one
+	Value    value.Value // of an event that has a value
 }
 
-// An Explanation collects how a lookup went, up to a size: what follows then is
-// left out, and it says so. It belongs to one goroutine; a nil one collects
-// nothing.
+// An Explanation records the steps of a lookup. Beyond a limit, steps are left
+// out and a note is added. It belongs to one goroutine. A nil Explanation does
+// not record anything.
 type Explanation struct {
-	// OnlyOptions looks up lookup_options alone, as explain-options asks.
+	// OnlyOptions looks up only lookup_options, as the option explain-options
+	// requires.
 	OnlyOptions bool
 
 	root  Node
 	stack []*Node
-	used  int // of maxExplained
-	left  int // how many nodes that were left out are open
+	used  int // part of maxExplained
+	left  int // number of open nodes that were left out
 }
 
-// maxExplained bounds an explanation, in values and pieces of some thirty bytes
-// of text: interpolations and merges can multiply what little data says.
+// maxExplained limits an explanation, in values and in parts of about thirty
+// bytes of text. Interpolations and merges can multiply a small amount of data.
 const maxExplained = 1 << 20
 
-// fits counts what is to be told, and reports whether there is room for it.
+// fits counts the size of a step and reports whether the step fits.
 func (ex *Explanation) fits(size int) bool {
 	if ex.used > maxExplained {
 		return false
@@ -85,11 +86,11 @@ func (ex *Explanation) fits(size int) bool {
 	if ex.used += size; ex.used <= maxExplained {
 		return true
 	}
-	ex.root.Texts = append(ex.root.Texts, "The explanation is too long: what came after this is left out")
+	ex.root.Texts = append(ex.root.Texts, "The explanation is too long: the steps after this are left out")
 	return false
 }
 
-// extent is how much there is to tell of a value.
+// extent returns the size of a value in an explanation.
 func extent(v value.Value) int {
 	const piece = 32
 	switch v := v.(type) {
@@ -117,10 +118,10 @@ func extent(v value.Value) int {
 	return 1
 }
 
-// Root returns the tree.
+// Root returns the root of the tree.
 func (ex *Explanation) Root() *Node { ex.root.Type = NodeRoot; return &ex.root }
 
-// mark returns where the explanation is now.
+// mark returns the current position in the explanation.
 func (ex *Explanation) mark() int {
 	if ex == nil {
 		return 0
@@ -128,7 +129,7 @@ func (ex *Explanation) mark() int {
 	return len(ex.top().Branches)
 }
 
-// hideSince hides what was explained since a mark.
+// hideSince hides the nodes that were added since a mark.
 func (ex *Explanation) hideSince(mark int) {
 	if ex == nil {
 		return
@@ -138,9 +139,9 @@ func (ex *Explanation) hideSince(mark int) {
 	}
 }
 
-// hide makes the values of a node and below it sensitive, and leaves out
-// expressions and texts, which may have parts of them. What is told of
-// lookup_options stays.
+// hide makes the values of a node and of the nodes below it sensitive. It
+// leaves out expressions and texts, because they can contain parts of the
+// values. Nodes about lookup_options are not changed.
 func (n *Node) hide() {
 	if n.Type == NodeMeta {
 		return
@@ -164,7 +165,7 @@ func (ex *Explanation) top() *Node {
 	return ex.stack[len(ex.stack)-1]
 }
 
-// push goes into n, and returns what goes out of it again.
+// push opens n. The returned function closes it.
 func (ex *Explanation) push(n *Node) func() {
 	const indented = 8 // levels of indentation to a piece
 	size := 1 + len(ex.stack)/indented + (len(n.Name)+len(n.Original))/32
@@ -216,8 +217,8 @@ func (ex *Explanation) text(s string) {
 	}
 }
 
-// String returns the explanation as text, as "puppet lookup --explain" lays it
-// out.
+// String returns the explanation as text, in the format of "puppet lookup
+// --explain".
 func (ex *Explanation) String() string {
 	p := &printer{}
 	for _, n := range ex.root.Branches {
@@ -304,7 +305,7 @@ func (p *printer) merge(n *Node, indent string) {
 	switch len(n.Branches) {
 	case 0:
 		return
-	case 1: // nothing was merged
+	case 1: // no values were merged
 		p.node(n.Branches[0], indent)
 		return
 	}
@@ -375,7 +376,7 @@ func (p *printer) value(indent string, v value.Value) {
 	}
 }
 
-// inspect writes a value as Ruby 3.3 and older inspect it.
+// inspect writes a value as Ruby 3.3 and older versions inspect it.
 func inspect(v value.Value) string {
 	switch v := v.(type) {
 	case value.Undef:
@@ -448,8 +449,8 @@ func inspectString(s string) string {
 	return b.String()
 }
 
-// Data returns the node and all below it as a hash, for formats other than
-// text.
+// Data returns the node and all nodes below it as a hash, for formats other
+// than text.
 func (n *Node) Data() *value.Hash {
 	switch n.Type {
 	case NodeMerge, NodeRoot:
@@ -491,7 +492,7 @@ func (n *Node) Data() *value.Hash {
 	switch n.Type {
 	case NodeRoot:
 	case NodeData, NodeMeta:
-		put("type", "root") // as the original calls them
+		put("type", "root") // as in Puppet
 	default:
 		put("type", string(n.Type))
 	}

@@ -6,8 +6,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// eyaml is the function eyaml_lookup_key: YAML whose strings may have
-// encrypted blocks in them.
+// eyaml implements the function eyaml_lookup_key: YAML whose strings can
+// contain encrypted blocks.
 func (l *lookup) eyaml(p *provider, i int, key string) (value.Value, bool, error) {
 	loc := p.locations[i]
 	if loc == nil || loc.uri {
@@ -16,8 +16,8 @@ func (l *lookup) eyaml(p *provider, i int, key string) (value.Value, bool, error
 	return l.eyamlFile(loc.path, key, p.options)
 }
 
-// eyamlFile is eyaml for a file and what its hierarchy's level, or a function,
-// says about keys.
+// eyamlFile is eyaml for a file. options are the options for keys, from the
+// level of the hierarchy or from a function.
 func (l *lookup) eyamlFile(path, key string, options *value.Hash) (value.Value, bool, error) {
 	h, err := l.fileData(path, "yaml")
 	if err != nil {
@@ -32,7 +32,7 @@ func (l *lookup) eyamlFile(path, key string, options *value.Hash) (value.Value, 
 	return v, err == nil, err
 }
 
-// An eyamlValue is the value of a key while its strings are decrypted.
+// An eyamlValue is the value of a key whose strings are being decrypted.
 type eyamlValue struct {
 	l         *lookup
 	path, key string
@@ -89,7 +89,7 @@ func (e *eyamlValue) plain(s string) (string, error) {
 	if e.open == nil {
 		o := e.l.s.h.o
 		if o.Eyaml == nil {
-			return "", errorf("config", "there is nothing here that could decrypt")
+			return "", errorf("config", "decryption is not available here")
 		}
 		options := map[string]string{}
 		for k, v := range e.options.All() {

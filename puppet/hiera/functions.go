@@ -6,16 +6,16 @@ import (
 )
 
 // Functions returns the functions of the language that look up data: lookup,
-// hiera, hiera_array, hiera_hash and hiera_include, the data functions, which
-// others may call, and the methods of what these get (Puppet::LookupContext).
-// A Library has them for all evaluations; of tells the session of a call.
+// hiera, hiera_array, hiera_hash and hiera_include, the data functions, and the
+// methods of their context (Puppet::LookupContext). All evaluations share the
+// functions in a Library. of returns the session of a call.
 func Functions(of func(*eval.Call) (*Session, error)) []*eval.Function {
 	f := functions{of}
 	return append([]*eval.Function{
 		{
 			Name: "lookup",
-			Doc: "Looks up a value in the data of the hierarchies. The first of several names that is found counts; " +
-				"the value must be of a type, if one is given; merge says how values found in several places become one; " +
+			Doc: "Looks up a value in the data of the hierarchies. If there are several names, the first one that is found is used; " +
+				"the value must be of a type, if one is given; merge selects how values from several levels are combined; " +
 				"a default, a hash of defaults or a block give the value when nothing is found, which is an error otherwise.",
 			Signatures: []eval.Signature{
 				{Params: nameType + " $name, Type $value_type = Any, " + mergeType + " $merge = 'first'", Run: f.plain},
@@ -44,7 +44,7 @@ type functions struct {
 	of func(*eval.Call) (*Session, error)
 }
 
-// plain is lookup with its arguments one by one.
+// plain is lookup with positional arguments.
 func (f functions) plain(c *eval.Call) (value.Value, error) {
 	r := Request{Names: names(c.Args[0])}
 	if t, ok := c.Arg(1).(value.Type); ok {
@@ -112,8 +112,9 @@ func (f functions) lookup(c *eval.Call, name value.Value, r Request) (value.Valu
 	return v, nil
 }
 
-// evalError is the error of a function: what the lookup says, with its kind. One
-// that is at a line of a file has that place, as one in a manifest would.
+// evalError returns the error of a function. It has the message of the lookup
+// and its kind. If the error is at a line of a file, it has that position, like
+// an error in a manifest.
 func evalError(c *eval.Call, err error) error {
 	e, ok := err.(*Error)
 	if !ok {
@@ -128,8 +129,8 @@ func evalError(c *eval.Call, err error) error {
 	return out
 }
 
-// legacy returns one of the functions of Hiera 3. then is what becomes of the
-// value; nil: nothing.
+// legacy returns a function of Hiera 3. then is called with the value; nil: the
+// value is the result.
 func (f functions) legacy(name, merge, doc string, then func(c *eval.Call, key string, v value.Value) (value.Value, error)) *eval.Function {
 	run := func(c *eval.Call, args []value.Value) (value.Value, error) {
 		s, err := f.of(c)

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// vars is a Caller with variables and nothing else.
+// vars is a Caller with only variables.
 type vars map[string]value.Value
 
 func (v vars) Variable(name string, _ ...value.Value) (value.Value, bool) {
@@ -22,7 +22,7 @@ func (vars) Call(context.Context, string, ...value.Value) (value.Value, error) {
 
 func (vars) ParseType(string) (value.Type, error) { return nil, errNoFunction }
 
-// noFiles has no file.
+// noFiles has no files.
 type noFiles struct{}
 
 func (noFiles) Stat(string) (Stamp, bool)                        { return Stamp{}, false }

@@ -23,7 +23,7 @@ const (
 	defaults = "version: 5\ndefaults: {datadir: data, data_hash: yaml_data}\n"
 )
 
-// lookup looks a key up from outside of a program.
+// lookup looks up a key from outside of a program.
 func (w *world) lookup(key string) (value.Value, error) {
 	ctx := context.Background()
 	return w.s.Lookup(ctx, hiera.AtSite(w.in.Site(ctx, nil)), hiera.Request{Names: []string{key}})
@@ -40,7 +40,7 @@ func (w *world) wantError(t *testing.T, err error, want string) {
 	}
 }
 
-// TestConfigErrors: what is wrong with a hiera.yaml is told with its place.
+// TestConfigErrors checks that errors of a hiera.yaml have their position.
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "hiera.yaml: the file is empty"},
@@ -56,7 +56,7 @@ func TestConfigErrors(t *testing.T) {
 		{"two names", defaults + "hierarchy:\n  - {name: a, path: x}\n  - {name: a, path: y}\n", ":5:6: two levels of hierarchy are named 'a', first in line 4"},
 		{"two functions", "version: 5\nhierarchy:\n  - name: a\n    data_hash: yaml_data\n    lookup_key: x\n", ":5:5: the level 'a' has both data_hash and lookup_key"},
 		{"two locations", defaults + "hierarchy:\n  - name: a\n    path: x\n    glob: y\n", ":6:5: the level 'a' has both path and glob"},
-		{"no function", "version: 5\ndefaults: {datadir: x}\nhierarchy:\n  - name: a\n", ":4:5: the level 'a' says nothing about where"},
+		{"no function", "version: 5\ndefaults: {datadir: x}\nhierarchy:\n  - name: a\n", ":4:5: the level 'a' does not have a source of data"},
 		{"default_hierarchy", "version: 5\ndefault_hierarchy: []\n", ":2:1: default_hierarchy is for the hiera.yaml of modules"},
 		{"reserved option", "version: 5\nhierarchy:\n  - name: a\n    data_hash: f\n    options:\n      path: x\n", ":6:7: the option 'path' cannot be set"},
 		{"name of an option", "version: 5\nhierarchy: [{name: a, data_hash: f, options: {x-: 1}}]", "'x-' is not the name of an option"},
@@ -78,21 +78,21 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestDataErrors: what is wrong with data is told with its file.
+// TestDataErrors checks that errors of data contain the file.
 func TestDataErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, key, want string }{
 		{"syntax", "a: 1\nb: [", "a", "/t/env/production/data/common.yaml:2: "},
 		{"not a hash", "- a", "a", "/t/env/production/data/common.yaml:1: a data file must be a hash"},
 		{"date", "a: 1\nb: 2026-01-02\n", "a", "common.yaml:2:4: 2026-01-02 is a date"},
-		{"keys", "a: {~: 1}", "a", "common.yaml: the value of 'a' is no data"},
+		{"keys", "a: {~: 1}", "a", "common.yaml: the value of 'a' is not data"},
 		{"unknown variable", "a: 'x %{nope}'", "a", "common.yaml: the value of 'a': the variable 'nope'"},
 		{"unknown method", "a: \"%{lokup('x')}\"", "a", "uses the method 'lokup', which does not exist"},
 		{"alias", "a: \"x%{alias('b')}\"\nb: 1", "a", "must be the whole string"},
 		{"recursion", "a: \"%{lookup('b')}\"\nb: \"%{lookup('a')}\"", "a", "the lookup of 'a' leads back to itself: 'a', 'b', 'a'"},
 		{"nothing", "a: 1", "b", "Function lookup() did not find a value for the name 'b'"},
 		{"bad key", "a: 1", "a..b", "'a..b' is not a key"},
-		{"deep key", "a: text", "a.b", "the key 'a.b' goes on with 'b' where the data has a value of type String"},
-		{"strategy", "lookup_options: {a: {merge: depe}}\na: 1", "a", "there is no merge strategy 'depe'"},
+		{"deep key", "a: text", "a.b", "the key 'a.b' continues with 'b', but the data has a value of type String"},
+		{"strategy", "lookup_options: {a: {merge: depe}}\na: 1", "a", "unknown merge strategy 'depe'"},
 		{"options", "lookup_options: [1]\na: 1", "a", "lookup_options must be a hash, not Array"},
 		{"pattern", "lookup_options: {'^a(': {merge: deep}}\na: 1", "a", "the key '^a(' of lookup_options is not a regular expression"},
 		{"convert_to", "lookup_options: {a: {convert_to: Integer}}\na: x", "a", "lookup_options for 'a': convert_to: "},
@@ -112,10 +112,10 @@ func TestDataErrors(t *testing.T) {
 	}
 }
 
-// TestPlacesOfMistakes: what is wrong with lookup_options, with values that are
-// merged and with what functions return is told with the key, the level and the
-// file, and hiera.yaml where there is no other.
-func TestPlacesOfMistakes(t *testing.T) {
+// TestPositionsOfDataErrors checks that errors of lookup_options, of merged
+// values and of results of functions contain the key, the level and the file.
+// If there is no other file, it is hiera.yaml.
+func TestPositionsOfDataErrors(t *testing.T) {
 	const (
 		config = "version: 5\ndefaults: {datadir: data, data_hash: yaml_data}\nhierarchy:\n" +
 			"  - {name: f, data_hash: \"m::f\", options: {x: 1}}\n  - {name: near, path: near.yaml}\n  - {name: far, path: far.yaml}\n"
@@ -123,9 +123,9 @@ func TestPlacesOfMistakes(t *testing.T) {
 		good             = "function m::f($o, $c) { {} }"
 	)
 	for _, c := range []struct{ name, function, near, far, want string }{
-		{"strategy", good, "a: 1", "lookup_options: {a: {merge: uniq}}", far + "lookup_options for 'a': there is no merge strategy 'uniq'"},
-		{"strategy, near", good, "lookup_options: {a: {merge: uniq}}", "lookup_options: {a: {merge: unique}}", near + "lookup_options for 'a': there is no merge strategy 'uniq'"},
-		{"of a pattern", good, "", "lookup_options: {'^a': {merge: uniq}}", far + "lookup_options for '^a': there is no merge strategy"},
+		{"strategy", good, "a: 1", "lookup_options: {a: {merge: uniq}}", far + "lookup_options for 'a': unknown merge strategy 'uniq'"},
+		{"strategy, near", good, "lookup_options: {a: {merge: uniq}}", "lookup_options: {a: {merge: unique}}", near + "lookup_options for 'a': unknown merge strategy 'uniq'"},
+		{"of a pattern", good, "", "lookup_options: {'^a': {merge: uniq}}", far + "lookup_options for '^a': unknown merge strategy"},
 		{"option", good, "", "lookup_options: {a: {merge: {strategy: hash, x: 1}}}", far + "lookup_options for 'a': the merge strategy 'hash' takes no options"},
 		{"pattern", good, "", "lookup_options: {'^a(': {merge: deep}}", far + "the key '^a(' of lookup_options is not"},
 		{"no hash", good, "", "lookup_options: 1", far + "lookup_options must be a hash"},
@@ -148,7 +148,7 @@ func TestPlacesOfMistakes(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), ": 1:1") || strings.HasPrefix(err.Error(), "1:1")) {
 				t.Errorf("has a place in no file: %v", err)
 			}
-			// In a program it is an error of the call, as in Puppet.
+			// As in Puppet, it is an error of the call in a program.
 			_, err = w.eval(t, "\n\nlookup('a')")
 			if e, ok := errors.AsType[*eval.Error](err); !ok || !strings.HasSuffix(e.Pos.File, "o.pp") || e.Pos.Line != 3 {
 				t.Errorf("in a program: %#v", err)
@@ -157,8 +157,9 @@ func TestPlacesOfMistakes(t *testing.T) {
 	}
 }
 
-// TestEntries: what is passed over in lookup_options is warned of, once.
-func TestEntries(t *testing.T) {
+// TestUnknownLookupOptionsWarn checks that unsupported entries of
+// lookup_options cause one warning.
+func TestUnknownLookupOptionsWarn(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{
 		env + "hiera.yaml":          "version: 5\n",
 		env + "data/common.yaml":    "a: 1\nlookup_options: {a: {mrge: hash, merge: first}, b: deep, c: ~, '^d': {convert_to: String}}\n",
@@ -178,7 +179,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestLimits: hostile data ends with an error.
+// TestLimits checks that malicious data ends with an error.
 func TestLimits(t *testing.T) {
 	var doubling, chain strings.Builder
 	for i := range 60 {
@@ -216,8 +217,8 @@ func aliases(n int) string {
 	return b.String()
 }
 
-// TestNoFunction: why a function of a level cannot be called is told with the
-// level's place.
+// TestNoFunction checks that the error of a function that cannot be called
+// contains the reason and the position of the level.
 func TestNoFunction(t *testing.T) {
 	for _, c := range []struct{ file, function, want string }{
 		{module + "lib/puppet/functions/m/data.rb", "m::data", "the lookup_key function 'm::data' of the level 'secrets' cannot be called: the function m::data of module m is written in Ruby (/t/env/production/modules/m/lib/puppet/functions/m/data.rb)"},
@@ -304,7 +305,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// block is an encrypted text, for the keys of pem.
+// block is a string that is encrypted for the keys of pem.
 func block(t *testing.T, i int) string {
 	t.Helper()
 	var list []struct{ Block string }
@@ -364,8 +365,8 @@ hierarchy:
 	}
 }
 
-// TestDataFunctions: data functions in the language may call those that read
-// files.
+// TestDataFunctions checks that data functions in the language can call those
+// that read files.
 func TestDataFunctions(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{
 		env + "hiera.yaml": `version: 5
@@ -432,9 +433,9 @@ func TestDataFunctionErrors(t *testing.T) {
 	}
 }
 
-// TestMended: that a file could not be read is not remembered by those who come
-// after, even if its stamp is the same.
-func TestMended(t *testing.T) {
+// TestReadErrorIsNotCached checks that the error of reading a file is not
+// cached, even if the stamp of the file does not change.
+func TestReadErrorIsNotCached(t *testing.T) {
 	broken := true
 	w := newWorld(t, worldOptions{
 		files:   map[string]string{env + "hiera.yaml": "version: 5\n", env + "data/common.yaml": "a: 1"},
@@ -450,7 +451,7 @@ func TestMended(t *testing.T) {
 	}
 }
 
-// failing are Files that cannot be read while they are broken.
+// failing are Files that cannot be read while broken is set.
 type failing struct {
 	hiera.Files
 	broken *bool
@@ -463,10 +464,10 @@ func (f failing) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return f.Files.ReadFile(ctx, path)
 }
 
-// TestPlaces: in a program, what is wrong at a line of a file has its place there
-// and its kind; what is wrong with the lookup, or the whole of hiera.yaml, that
-// of the call.
-func TestPlaces(t *testing.T) {
+// TestPositionsOfErrorsInPrograms checks that, in a program, an error at a line
+// of a file has that position and its kind. An error of the lookup, or of the
+// whole hiera.yaml, has the position of the call.
+func TestPositionsOfErrorsInPrograms(t *testing.T) {
 	for _, c := range []struct {
 		config, data, kind, file string
 		line                     int
@@ -490,7 +491,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestExplainErrors: an explanation of what was an error ends where that was.
+// TestExplainErrors checks that the explanation of a lookup that fails ends at
+// the error.
 func TestExplainErrors(t *testing.T) {
 	const provider = "Environment Data Provider (hiera configuration version 5)\n"
 	for _, c := range []struct{ name, config, data, has, hasNot string }{
@@ -514,7 +516,8 @@ func TestExplainErrors(t *testing.T) {
 	}
 }
 
-// TestExplainTooLong: an explanation of what multiplies ends, and says so.
+// TestExplainTooLong checks that an explanation of data that multiplies ends
+// with a note.
 func TestExplainTooLong(t *testing.T) {
 	var data strings.Builder
 	data.WriteString("k0: x\n")
@@ -531,8 +534,9 @@ func TestExplainTooLong(t *testing.T) {
 	}
 }
 
-// TestSessions: a session sees one state of the data, the next one the next.
-func TestSessions(t *testing.T) {
+// TestSessionSeesOneState checks that a session sees one state of the data, and
+// that the next session sees the next state.
+func TestSessionSeesOneState(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{env + "hiera.yaml": "version: 5\n", env + "data/common.yaml": "a: 1\n"}})
 	if v, err := w.lookup("a"); err != nil || v != value.Int(1) {
 		t.Fatal(v, err)
@@ -563,8 +567,9 @@ func (f *countingFiles) ReadFile(ctx context.Context, path string) ([]byte, erro
 	return f.Files.ReadFile(ctx, path)
 }
 
-// TestConcurrent: sessions and lookups in all goroutines, each file read once.
-func TestConcurrent(t *testing.T) {
+// TestConcurrentLookups makes sessions and lookups in all goroutines. Each file
+// must be read once.
+func TestConcurrentLookups(t *testing.T) {
 	files := map[string]string{
 		env + "hiera.yaml":                defaults + "hierarchy:\n  - {name: w, path: '%{who}.yaml'}\n  - {name: f, lookup_key: m::key}\n  - {name: c, path: common.yaml}\n",
 		env + "data/common.yaml":          "lookup_options: {h: {merge: deep}}\nh: {c: 1}\nx: \"%{lookup('h')} %{who}\"\n",
@@ -623,8 +628,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestExplain: the text for people. The tree is compared with Puppet's in
-// TestRecorded.
+// TestExplain checks the text of explanations. TestLookupsLikePuppet compares
+// the tree with Puppet's.
 func TestExplain(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{
 		env + "hiera.yaml":      defaults + "hierarchy:\n  - {name: Kernel, path: '%{facts.kernel}.yaml'}\n  - {name: All, paths: [none.yaml, all.yaml]}\n",
@@ -746,8 +751,8 @@ Searching for "h.a"
 	}
 }
 
-// TestExplainSensitive: what becomes sensitive is nowhere in the explanation,
-// also where another value is made of it.
+// TestExplainSensitive checks that an explanation does not contain values that
+// become sensitive, also if other values are made from them.
 func TestExplainSensitive(t *testing.T) {
 	w := newWorld(t, worldOptions{files: map[string]string{
 		env + "hiera.yaml": defaults + "hierarchy: [{name: a, paths: [a.yaml, b.yaml]}]\n",

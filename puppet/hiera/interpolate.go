@@ -7,19 +7,19 @@ import (
 	"bolt/puppet/value"
 )
 
-// maxNesting is how many interpolations and lookups may lead to each other.
-// The check for recursion ends what goes in circles; this what merely goes on.
+// maxNesting is the largest depth of nested interpolations and lookups. The
+// check for recursion ends cycles. This limit ends chains without a cycle.
 const maxNesting = 200
 
-// Limits of one lookup, so that data that repeats itself again and again
-// (a: "%{lookup('b')}%{lookup('b')}" and so on) ends with an error.
+// Limits of one lookup, so that data that multiplies itself (a:
+// "%{lookup('b')}%{lookup('b')}" and so on) ends with an error.
 const (
-	maxExpressions = 1 << 18 // a second's work
+	maxExpressions = 1 << 18 // about a second of work
 	maxString      = eval.DefaultSize
 )
 
 // interpolate resolves the %{…} in strings, arrays, and keys and values of
-// hashes. methods allows those that look up: %{lookup('x')}.
+// hashes. If methods is set, methods such as %{lookup('x')} are allowed.
 func (l *lookup) interpolate(v value.Value, methods bool) (value.Value, error) {
 	if !interpolates(v) {
 		return v, nil
@@ -55,13 +55,13 @@ func (l *lookup) interpolate(v value.Value, methods bool) (value.Value, error) {
 	return v, nil
 }
 
-// A piece is a part of a string: text, or the inside of %{…}.
+// A piece is a part of a string: text, or the content of %{…}.
 type piece struct {
 	text string
 	expr bool
 }
 
-// cutPieces divides a string at its %{…}. One that is not closed is text.
+// cutPieces splits a string at its %{…}. If one is not closed, it is text.
 func cutPieces(s string) []piece {
 	var out []piece
 	text := 0
@@ -146,8 +146,8 @@ func (l *lookup) interpolateString(s string, methods bool) (value.Value, error) 
 	return value.String(b.String()), nil
 }
 
-// text is a value inside a string, as Ruby writes it: collections are written
-// as Ruby inspects them.
+// text returns a value inside a string as Ruby writes it. Collections have the
+// form of Ruby's inspect.
 func text(v value.Value) string {
 	switch v := v.(type) {
 	case value.String:
@@ -158,8 +158,8 @@ func text(v value.Value) string {
 	return value.ToString(v)
 }
 
-// emptyExpr tells whether an expression stands for nothing: %{}, %{::}, %{”}
-// are ways to write a literal %{ that other tools know.
+// emptyExpr reports whether an expression is empty: %{}, %{::}, %{”} are ways
+// to write a literal %{ that other tools support.
 func emptyExpr(s string) bool {
 	switch s {
 	case "", "::", `""`, "''", `"::"`, "'::'":
@@ -168,8 +168,8 @@ func emptyExpr(s string) bool {
 	return false
 }
 
-// cutMethod divides method('argument') and "method"; anything else is the name
-// of a variable.
+// cutMethod splits method('argument') and method("argument"). Any other
+// expression is the name of a variable.
 func cutMethod(expr string) (method, key string, err error) {
 	expr = strings.TrimSpace(expr)
 	open := strings.IndexByte(expr, '(')
@@ -197,8 +197,8 @@ func isWord(s string) bool {
 	return true
 }
 
-// interpolateExpr returns what an expression stands for, before what is in it
-// is interpolated in turn.
+// interpolateExpr returns the value of an expression, before interpolations in
+// the value are resolved.
 func (l *lookup) interpolateExpr(method, key, in string) (value.Value, error) {
 	switch method {
 	case "literal":
@@ -210,8 +210,8 @@ func (l *lookup) interpolateExpr(method, key, in string) (value.Value, error) {
 	return l.variable(key, in)
 }
 
-// variable returns what a variable, and the segments after its name, stand
-// for; Undef if that is nothing.
+// variable returns the value of a variable, and of the segments after its name.
+// Without a value, it returns Undef.
 func (l *lookup) variable(key, in string) (value.Value, error) {
 	root, segments := key, []value.Value(nil)
 	if strings.ContainsAny(key, `'".`) {
@@ -271,11 +271,11 @@ func (l *lookup) scopeVariable(name string, segments []value.Value) (value.Value
 	return value.Undef{}, l.unknownVariable(name)
 }
 
-// unknownVariable does what the setting strict says.
+// unknownVariable applies the setting strict.
 func (l *lookup) unknownVariable(name string) error {
 	switch name {
 	case "module_name", "caller_module_name", "::module_name", "::caller_module_name":
-		return nil // exist always
+		return nil // these always exist
 	}
 	s := l.s
 	switch {
@@ -285,7 +285,7 @@ func (l *lookup) unknownVariable(name string) error {
 		s.warn("the variable '%s', which an interpolation uses, is unknown", name)
 		return nil
 	case l.level.entry != nil:
-		s.warn("%s: the variable '%s' in a path is unknown; nothing is put in its place", l.level, name)
+		s.warn("%s: the variable '%s' in a path is unknown and replaced with an empty string", l.level, name)
 		return nil
 	case s.o.Plan:
 		return errorf("unknown-variable", "the variable '%s' is unknown: outside of an apply block there are no facts and no variables of a target to interpolate", name)

@@ -7,16 +7,16 @@ import (
 	"bolt/puppet/value"
 )
 
-// A lookupKey is a key, taken apart: a root that is looked up, and segments
-// that dig into what is found.
+// A lookupKey is a parsed key. The root is looked up, and the segments select a
+// part of the value.
 type lookupKey struct {
 	text     string
-	module   string // before the first :: of root; "" without one
+	module   string // the part before the first :: of root, or ""
 	root     string
 	segments []value.Value // each a String or an Int
 }
 
-// optionsName is the key under which data says how to look up others.
+// optionsName is the key whose value configures the lookups of other keys.
 const optionsName = "lookup_options"
 
 func parseKey(text string) (*lookupKey, error) {
@@ -32,14 +32,13 @@ func parseKey(text string) (*lookupKey, error) {
 	if i := strings.Index(k.root, "::"); i > 0 {
 		k.module = k.root[:i]
 	} else if i == 0 {
-		k.module = k.root // of no module; so it is found in none
+		k.module = k.root // of no module, so it is not found in any module
 	}
 	return k, nil
 }
 
-// splitKey divides a key at its periods. A segment in quotes is taken as it
-// is; white space around segments is not part of them; a segment of digits is
-// an index.
+// splitKey splits a key at its periods. A segment in quotes is used literally.
+// White space around segments is removed. A segment of digits is an index.
 func splitKey(text string) ([]value.Value, bool) {
 	var out []value.Value
 	for rest := text; ; {
@@ -63,8 +62,8 @@ func splitKey(text string) ([]value.Value, bool) {
 	}
 }
 
-// cutSegment returns the segment at the start of s and how many bytes it
-// takes, 0 if there is none.
+// cutSegment returns the segment at the beginning of s and the number of its
+// bytes, or 0 if there is none.
 func cutSegment(s string) (segment string, n int, quoted bool) {
 	start := len(s) - len(strings.TrimLeft(s, " \t\r\n\f\v"))
 	if start < len(s) && (s[start] == '"' || s[start] == '\'') {
@@ -83,7 +82,7 @@ func cutSegment(s string) (segment string, n int, quoted bool) {
 	return strings.TrimSpace(s[:n]), n, false
 }
 
-// index tells whether a segment is a number.
+// index reports whether a segment is a number.
 func index(s string) (int64, bool) {
 	digits := strings.TrimLeft(s, "+-")
 	if digits == "" || len(s)-len(digits) > 1 {
@@ -98,12 +97,12 @@ func index(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// all returns the root and the segments as a data_dig function gets them.
+// all returns the root and the segments as arguments of a data_dig function.
 func (k *lookupKey) all() *value.Array {
 	return value.NewArray(append([]value.Value{value.String(k.root)}, k.segments...)...)
 }
 
-// undig puts v where the segments of k lead to.
+// undig returns a value that contains v at the segments of k.
 func (k *lookupKey) undig(v value.Value) value.Value {
 	for i := len(k.segments) - 1; i >= 0; i-- {
 		if n, ok := k.segments[i].(value.Int); ok && n >= 0 && n < 1<<16 {
@@ -152,7 +151,7 @@ func (l *lookup) digOne(key string, segment, v value.Value) (value.Value, bool, 
 	case *value.Array:
 		n, ok := segment.(value.Int)
 		if !ok {
-			return nil, false, errorf("key", "the key '%s' goes into an array with '%s', which is no index", key, value.ToString(segment))
+			return nil, false, errorf("key", "the key '%s' goes into an array with '%s', which is not an index", key, value.ToString(segment))
 		}
 		if n >= 0 && int(n) < v.Len() {
 			found = v.At(int(n))
@@ -160,7 +159,7 @@ func (l *lookup) digOne(key string, segment, v value.Value) (value.Value, bool, 
 	case *value.Hash:
 		found, _ = v.Get(segment)
 	default:
-		return nil, false, errorf("dig", "the key '%s' goes on with '%s' where the data has a value of type %s, which holds nothing", key, value.ToString(segment), typeName(v))
+		return nil, false, errorf("dig", "the key '%s' continues with '%s', but the data has a value of type %s there, which does not contain other values", key, value.ToString(segment), typeName(v))
 	}
 	if found == nil {
 		l.ex.notFound(value.ToString(segment))
@@ -178,5 +177,5 @@ func joinSegments(segments []value.Value) string {
 	return strings.Join(parts, ".")
 }
 
-// typeName names the kind of a value for messages.
+// typeName returns the kind of a value for messages.
 func typeName(v value.Value) string { return value.Generalize(value.Infer(v)).Name() }

@@ -10,13 +10,13 @@ import (
 	"bolt/puppet/value"
 )
 
-// A layer is a hiera.yaml as a session sees it.
+// A layer is a hiera.yaml in a session.
 type layer struct {
 	place      string
 	module     string // of a module's layer
 	root       string // directory; paths are relative to it
 	configPath string
-	required   bool // without a file the default configuration is used
+	required   bool // if the file does not exist, the default configuration is used
 
 	// Guarded by the session's mutex:
 	loaded   bool
@@ -26,15 +26,15 @@ type layer struct {
 	last     *resolved
 }
 
-// A resolved is a hierarchy with the paths that the variables led to.
+// A resolved is a hierarchy with the paths that result from the variables.
 type resolved struct {
 	providers []*provider
 	defaults  []*provider
 	used      []usedVariable
 }
 
-// maxVariants is how many sets of paths a session keeps for a layer. There is
-// more than one if scopes differ in variables that paths use.
+// maxVariants is the number of sets of paths that a session caches for a layer.
+// There are several if scopes differ in variables that paths use.
 const maxVariants = 8
 
 func (y *layer) name() string {
@@ -45,8 +45,8 @@ func (y *layer) name() string {
 	return n + " Data Provider (hiera configuration version 5)"
 }
 
-// config returns the layer's configuration; nil if it has none. That it could
-// not be read in time is not remembered.
+// config returns the configuration of the layer, or nil if there is none. If
+// reading was canceled, the error is not cached.
 func (y *layer) config(ctx context.Context, s *Session) (*config, error) {
 	s.mu.Lock()
 	if y.loaded {
@@ -54,7 +54,7 @@ func (y *layer) config(ctx context.Context, s *Session) (*config, error) {
 		return y.c, y.err
 	}
 	s.mu.Unlock()
-	c, err := new(config), error(nil) // without a path it has no data
+	c, err := new(config), error(nil) // a layer without a path has no data
 	if y.configPath != "" {
 		c, err = s.h.config(ctx, y.configPath, y.place)
 	}
@@ -72,7 +72,7 @@ func (y *layer) config(ctx context.Context, s *Session) (*config, error) {
 	return y.c, y.err
 }
 
-// environment returns the environment's layer, nil without one.
+// environment returns the layer of the environment, or nil.
 func (s *Session) environment(ctx context.Context) (*layer, error) {
 	if s.h.o.Environment == "" {
 		return nil, nil
@@ -90,8 +90,8 @@ func (s *Session) environment(ctx context.Context) (*layer, error) {
 	return y, nil
 }
 
-// moduleLayer returns the layer of a module, nil without one; known tells
-// whether there is such a module.
+// moduleLayer returns the layer of a module, or nil. known reports whether the
+// module exists.
 func (s *Session) moduleLayer(ctx context.Context, name string) (y *layer, known bool, err error) {
 	if s.h.o.Modules == nil {
 		return nil, false, nil
@@ -117,12 +117,12 @@ func (s *Session) moduleLayer(ctx context.Context, name string) (y *layer, known
 	return y, true, nil
 }
 
-// inLayer searches a layer's hierarchy.
+// inLayer searches the hierarchy of a layer.
 func (l *lookup) inLayer(y *layer, k *lookupKey, m *strategy) (value.Value, bool, error) {
 	return l.inHierarchy(y, k, m, func(r *resolved) []*provider { return r.providers })
 }
 
-// inDefaults searches a module's default_hierarchy.
+// inDefaults searches the default_hierarchy of a module.
 func (l *lookup) inDefaults(y *layer, k *lookupKey, m *strategy) (value.Value, bool, error) {
 	return l.inHierarchy(y, k, m, func(r *resolved) []*provider { return r.defaults })
 }
@@ -153,8 +153,8 @@ func (l *lookup) inHierarchy(y *layer, k *lookupKey, m *strategy, part func(*res
 	return v, found, err
 }
 
-// resolve returns the layer's hierarchy with paths for the variables as they
-// are now.
+// resolve returns the hierarchy of the layer, with the paths for the present
+// variables.
 func (l *lookup) resolve(y *layer) (*resolved, error) {
 	c, err := y.config(l.ctx, l.s)
 	if err == nil {
@@ -178,10 +178,10 @@ func (l *lookup) resolve(y *layer) (*resolved, error) {
 		}
 	}
 	if last != nil {
-		l.ex.text("The paths of the hierarchy are worked out again: variables that they use have changed")
+		l.ex.text("The paths of the hierarchy are resolved again: variables that they use have changed")
 	}
 	m := l.meta()
-	m.ex = nil // the original does not explain it either
+	m.ex = nil // Puppet does not explain it either
 	var used []usedVariable
 	m.used = &used
 	r := &resolved{}
@@ -205,7 +205,7 @@ func (l *lookup) resolve(y *layer) (*resolved, error) {
 	return r, nil
 }
 
-// stable tells whether the variables that r depends on are as they were.
+// stable reports whether the variables that r depends on are unchanged.
 func (l *lookup) stable(r *resolved) bool {
 	if len(r.used) == 0 {
 		return true
@@ -229,8 +229,8 @@ func (l *lookup) stable(r *resolved) bool {
 	return true
 }
 
-// remember notes what a path depends on. Variables of the top scope that have
-// a value do not change.
+// remember records the variables that a path depends on. Variables of the top
+// scope that have a value do not change.
 func (l *lookup) remember(key, root string, segments []value.Value, v value.Value) {
 	if l.used == nil || l.local != nil && l.local.name == root || strings.HasPrefix(key, "::") && !isUndef(v) {
 		return
@@ -241,7 +241,7 @@ func (l *lookup) remember(key, root string, segments []value.Value, v value.Valu
 	*l.used = append(*l.used, usedVariable{key, root, segments, v})
 }
 
-// A location is a file, or a URI, that a level looks in.
+// A location is a file or a URI that a level reads.
 type location struct {
 	original string // before interpolation
 	path     string
@@ -264,7 +264,8 @@ func (l *lookup) providers(y *layer, c *config, levels []*entry) ([]*provider, e
 	return out, nil
 }
 
-// blame gives an error of a level its place in hiera.yaml, unless it has one.
+// blame adds the position in hiera.yaml to an error of a level, unless the
+// error has a position.
 func (c *config) blame(err error, e *entry) error {
 	b, ok := err.(*Error)
 	if !ok || b.File != "" || c.path == "" {
@@ -277,13 +278,13 @@ func (c *config) blame(err error, e *entry) error {
 	return b
 }
 
-// A level is one of a hierarchy, for messages.
+// A level is a level of a hierarchy, for messages.
 type level struct {
 	config *config
 	entry  *entry
 }
 
-// String is the level's place in hiera.yaml, and its name.
+// String returns the position of the level in hiera.yaml, and its name.
 func (v level) String() string {
 	e := Error{File: v.config.path, Msg: fmt.Sprintf("level '%s'", v.entry.name)}
 	if v.config.at != nil {
@@ -375,7 +376,7 @@ func (l *lookup) file(dir, original, name string) *location {
 	return &location{original: original, path: p, exists: ok}
 }
 
-// mappedPaths makes a path of each element of a variable.
+// mappedPaths makes a path from each element of a variable.
 func (l *lookup) mappedPaths(dir string, triple []string) ([]*location, error) {
 	v, err := l.variable(triple[0], triple[0])
 	if err != nil {

@@ -10,46 +10,49 @@ import (
 	"bolt/puppet/value"
 )
 
-// errNoFunction is the error of a Caller for a function that does not exist.
-var errNoFunction = errors.New("there is no such function")
+// errNoFunction is the error of Caller.Call for a function that does not exist.
+var errNoFunction = errors.New("the function does not exist")
 
-// A Caller is the place a lookup is made at.
+// A Caller is the context of a lookup in a program.
 type Caller interface {
-	// Variable returns the value of a variable as it is seen there; names may
-	// be qualified ("::x", "mod::x"). With keys, the lookup uses only the part of
-	// the value to which the keys lead, one inside the other.
+	// Variable returns the value of a variable in this context. Names can be
+	// qualified ("::x", "mod::x"). With keys, the lookup uses only the part of
+	// the value to which the nested keys lead.
 	Variable(name string, keys ...value.Value) (value.Value, bool)
-	// Call calls a function; errNoFunction if there is none.
+	// Call calls a function. If the function does not exist, the error is
+	// errNoFunction.
 	Call(ctx context.Context, function string, args ...value.Value) (value.Value, error)
-	// ParseType returns the type that a text is.
+	// ParseType returns the type that a string describes.
 	ParseType(text string) (value.Type, error)
 }
 
-// A Request is what is looked up, and what is made of it.
+// A Request describes a lookup.
 type Request struct {
-	Names []string // the first that is found counts
-	// Type is what the value must be; nil: anything.
+	Names []string // the first one that is found is used
+	// Type is the required type of the value; nil: any.
 	Type value.Type
-	// Merge is a strategy's name or a hash of options; nil: what
-	// lookup_options say, else the first value found.
+	// Merge is the name of a strategy or a hash of options. nil: lookup_options
+	// decide; without them, the first value is used.
 	Merge value.Value
-	// Default is the value when nothing is found; nil: that is an error of
+	// Default is the value if none is found. nil: the result is an error of the
 	// kind "not-found".
 	Default value.Value
-	// Block gives the value when nothing is found, before Default; nil: none.
+	// Block returns the value if none is found. It precedes Default. It can be
+	// nil.
 	Block func() (value.Value, error)
-	// Overrides are used instead of the data, Defaults when nothing is found;
-	// both may be nil.
+	// Overrides are used instead of the data, Defaults if no value is found.
+	// Both can be nil.
 	Overrides, Defaults *value.Hash
-	// Global searches the global layer alone.
+	// Global searches only the global layer.
 	Global bool
-	// Explain collects how it went; nil: nobody wants to know.
+	// Explain records the steps of the lookup, or is nil.
 	Explain *Explanation
-	// Source gets the place where the value was found; nil: it is not needed.
+	// Source receives the location where the value was found, or is nil.
 	Source *Source
 }
 
-// A lookup is a Request in work, or one that is made on behalf of another.
+// A lookup is a Request that is being processed, or a lookup on behalf of
+// another.
 type lookup struct {
 	s                   *Session
 	ctx                 context.Context
@@ -60,17 +63,17 @@ type lookup struct {
 	module              string   // of the key
 	global              bool
 	depth               int
-	spent               *int   // expressions interpolated, with those on whose behalf this is
-	from                source // of the value that was found last
-	merged              bool   // whether this value is from several sources
-	// origins gets where the keys of lookup_options come from, while these are
-	// looked up; nil otherwise.
+	spent               *int   // number of interpolated expressions, including those of outer lookups
+	from                source // of the last value
+	merged              bool   // the last value is from several sources
+	// origins receives the sources of the keys of lookup_options while these
+	// are looked up; otherwise nil.
 	origins map[string]source
 
 	// While a hierarchy is resolved:
-	used  *[]usedVariable // variables that it depends on; nil otherwise
+	used  *[]usedVariable // variables that the hierarchy depends on; otherwise nil
 	local *localVariable  // of mapped_paths
-	level level           // whose paths are in work, where an unknown variable is a warning at most
+	level level           // its paths are being resolved; an unknown variable is at most a warning
 }
 
 type localVariable struct {
@@ -78,23 +81,23 @@ type localVariable struct {
 	value value.Value
 }
 
-// A usedVariable is one that the paths of a hierarchy depend on.
+// A usedVariable is a variable that the paths of a hierarchy depend on.
 type usedVariable struct {
 	key, root string
 	segments  []value.Value
 	value     value.Value
 }
 
-// An insider is a Caller that lookups can follow into the functions that they
-// call, so that one made there is made on behalf of the one outside.
+// An insider is a Caller that connects nested lookups. A lookup in a function
+// that a lookup calls is made on behalf of the outer lookup.
 type insider interface {
-	outer() *lookup          // the lookup that the place is inside of, nil for none
-	inside(l *lookup) Caller // the same place, with what it calls inside of l
+	outer() *lookup          // the lookup around the call, or nil
+	inside(l *lookup) Caller // the same context, for calls inside of l
 }
 
-// start returns the lookup for a request. A lookup that a data function makes
-// is one on behalf of the lookup that the function serves: so it is known
-// which keys are being looked up, and the explanation is one.
+// start returns the lookup for a request. If a data function makes the lookup,
+// it is made on behalf of the lookup that called the function. Therefore the
+// keys that are being looked up are known, and there is a single explanation.
 func (s *Session) start(ctx context.Context, caller Caller, r Request) *lookup {
 	l := &lookup{s: s, ctx: ctx, caller: caller, overrides: r.Overrides, defaults: r.Defaults, ex: r.Explain, global: r.Global}
 	if outer := outerOf(caller); outer != nil && outer.s == s {
@@ -117,8 +120,8 @@ func outerOf(caller Caller) *lookup {
 	return nil
 }
 
-// invoke calls a function on behalf of l. Recursion can go through functions,
-// which make lookups of their own.
+// invoke calls a function on behalf of l. Functions can make lookups, so
+// recursion through functions is detected.
 func (l *lookup) invoke(function string, args ...value.Value) (value.Value, error) {
 	caller := l.caller
 	if in, ok := caller.(insider); ok {
@@ -135,15 +138,15 @@ func (l *lookup) sub() *lookup {
 	return &c
 }
 
-// meta returns a lookup on behalf of l that knows nothing of its overrides.
+// meta returns a lookup on behalf of l without overrides and defaults.
 func (l *lookup) meta() *lookup {
 	c := l.sub()
 	c.overrides, c.defaults = nil, nil
 	return c
 }
 
-// check runs f with name among those that are being looked up; it is an error
-// if it is there already.
+// check runs f while name is one of the keys that are being looked up. If name
+// is one of them already, the result is an error.
 func (l *lookup) check(name string, f func() error) error {
 	if slices.Contains(l.names, name) {
 		return errorf("recursion", "the lookup of '%s' leads back to itself: %s", name, quoteNames(append(slices.Clip(l.names), name)))
@@ -157,28 +160,28 @@ func (l *lookup) check(name string, f func() error) error {
 	return err
 }
 
-// Lookup looks up a value. Errors are *Error, or come from the caller's
-// functions.
+// Lookup looks up a value. Errors are *Error, or errors of functions of the
+// caller.
 func (s *Session) Lookup(ctx context.Context, caller Caller, r Request) (v value.Value, err error) {
 	defer recoverBug(&err)
 	return s.start(ctx, caller, r).find(r)
 }
 
-// Parameter looks up the value of a parameter of a class: the key
-// "class::parameter". found is false if the data has none.
+// Parameter looks up the value of a parameter of a class. The key is
+// "class::parameter". If the data does not contain it, found is false.
 func (s *Session) Parameter(ctx context.Context, caller Caller, key string) (v value.Value, found bool, err error) {
 	defer recoverBug(&err)
 	return s.start(ctx, caller, Request{}).key(key, nil)
 }
 
-// recoverBug makes an error of a panic, which is a mistake of ours.
+// recoverBug converts a panic, which is a bug, to an error.
 func recoverBug(err *error) {
 	if r := recover(); r != nil {
 		*err = &Error{Kind: "internal", Msg: fmt.Sprintf("internal error in a lookup: %v", r), Err: fmt.Errorf("%s", debug.Stack())}
 	}
 }
 
-// find is what the function lookup does.
+// find implements the function lookup.
 func (l *lookup) find(r Request) (value.Value, error) {
 	for _, name := range r.Names {
 		if l.overrides != nil {
@@ -232,7 +235,7 @@ func checkType(subject string, t value.Type, v value.Value) error {
 	return errorf("type-mismatch", "%s", value.Mismatch(subject, t, v))
 }
 
-// key looks up one key. merge nil: what lookup_options say.
+// key looks up one key. If merge is nil, lookup_options decide.
 func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) {
 	if text == optionsName || len(text) > len(optionsName) && text[:len(optionsName)+1] == optionsName+"." {
 		l.ex.leaf(&Node{Type: NodeInvalidKey, Name: optionsName})
@@ -282,23 +285,24 @@ func (l *lookup) key(text string, merge value.Value) (value.Value, bool, error) 
 		v, err = l.convert(text, at, convert, v)
 		_, made = v.(*value.Sensitive)
 	}
-	// Differs from Puppet: there an explanation shows in clear what is made
-	// sensitive after it was found. What was not converted might have been.
+	// Differs from Puppet: there an explanation shows the plain text of a value
+	// that is made sensitive after it was found. A value that could not be
+	// converted is hidden, because the conversion could have made it sensitive.
 	if made || (err != nil || !found) && l.mayHide(convert) {
 		l.ex.hideSince(mark)
 	}
 	return v, found, err
 }
 
-// keeping returns a copy of l, so that what is set in it stays there.
+// keeping returns a copy of l. Changes of the copy do not affect l.
 func (l *lookup) keeping() *lookup {
 	c := *l
 	c.names = slices.Clip(l.names)
 	return &c
 }
 
-// value searches a key and merges what is found, by the value of merge, which
-// may come from an entry of lookup_options.
+// value searches a key and merges the values that are found. merge selects the
+// strategy; it can come from an entry of lookup_options.
 func (l *lookup) value(k *lookupKey, merge value.Value, at entryOfOptions) (value.Value, bool, error) {
 	if l.ex != nil {
 		defer l.ex.push(&Node{Type: NodeData, Name: k.text})()
@@ -342,7 +346,7 @@ func (l *lookup) layers(k *lookupKey, m *strategy) (value.Value, bool, error) {
 	})
 }
 
-// layer returns the i-th layer for l's module, nil if there is none.
+// layer returns layer i for the module of l, or nil if there is none.
 func (l *lookup) layer(i int) (*layer, error) {
 	switch i {
 	case 0:
@@ -364,7 +368,7 @@ func (l *lookup) layer(i int) (*layer, error) {
 	return y, err
 }
 
-// moduleDefault searches the default_hierarchy of the key's module.
+// moduleDefault searches the default_hierarchy of the module of the key.
 func (l *lookup) moduleDefault(k *lookupKey) (value.Value, bool, error) {
 	if k.module == "" {
 		return nil, false, nil
@@ -397,8 +401,8 @@ func (l *lookup) moduleDefault(k *lookupKey) (value.Value, bool, error) {
 	return l.inDefaults(y, k, m)
 }
 
-// mayHide tells whether the value of convert_to could make a value sensitive.
-// Of a type that is not known, or one that a module defines, nobody can tell.
+// mayHide reports whether convert_to could make a value sensitive. For an
+// unknown type, or a type that a module defines, it returns true.
 func (l *lookup) mayHide(to value.Value) bool {
 	if a, ok := to.(*value.Array); ok && a.Len() > 0 {
 		to = a.At(0)
@@ -411,7 +415,7 @@ func (l *lookup) mayHide(to value.Value) bool {
 	return err != nil || !isClear(t)
 }
 
-// isClear tells of a type that it makes no value sensitive.
+// isClear reports whether values of a type are never sensitive.
 func isClear(t value.Type) bool {
 	switch t := t.(type) {
 	case *value.IntegerType, *value.FloatType, *value.NumericType, *value.BooleanType, *value.StringType, *value.EnumType, *value.PatternType,
@@ -425,8 +429,8 @@ func isClear(t value.Type) bool {
 	return false
 }
 
-// isPart is isClear for what is in a collection: where nothing is said of it, it
-// stays what it is.
+// isPart is isClear for the elements of a collection. If the type does not
+// restrict them, they are unchanged.
 func isPart(t value.Type) bool {
 	_, any := t.(*value.AnyType)
 	return any || isClear(t)

@@ -6,20 +6,19 @@ import (
 	"bolt/puppet/value"
 )
 
-// A strategy says how the values of one key, found in several places, become
-// one.
+// A strategy determines how several values of one key are combined.
 type strategy struct {
 	name    string
-	options *value.Hash // as they were given, with "strategy"; nil without
+	options *value.Hash // as given, with "strategy"; or nil
 	deep    deepOptions
 }
 
-// firstFound is the strategy where none is given.
+// firstFound is the default strategy.
 var firstFound = &strategy{name: "default"}
 
 func (m *strategy) first() bool { return m.name == "default" || m.name == "first" }
 
-// parseStrategy reads the value of merge: nil, a name, or a hash with the name
+// parseStrategy parses the value of merge: nil, a name, or a hash with the name
 // under "strategy".
 func parseStrategy(v value.Value) (*strategy, error) {
 	switch v := v.(type) {
@@ -52,7 +51,7 @@ func (m *strategy) check() error {
 	case "default", "first", "unique", "hash", "deep", "unconstrained_deep", "reverse_deep":
 		return nil
 	}
-	return errorf("merge", "there is no merge strategy '%s'; there are first, unique, hash and deep", m.name)
+	return errorf("merge", "unknown merge strategy '%s'; there are first, unique, hash and deep", m.name)
 }
 
 func (m *strategy) parseOptions() error {
@@ -126,7 +125,7 @@ func otherKey(h *value.Hash) value.Value {
 	return value.Undef{}
 }
 
-// shownOptions are the options without the name.
+// shownOptions returns the options without the name of the strategy.
 func (m *strategy) shownOptions() *value.Hash {
 	if m.options == nil {
 		return nil
@@ -134,7 +133,8 @@ func (m *strategy) shownOptions() *value.Hash {
 	return m.options.Without(value.String("strategy"))
 }
 
-// search asks n places in order for a key, and merges what they have.
+// search calls ask for n sources in order, and merges the values that are
+// found.
 func (l *lookup) search(key string, m *strategy, n int, ask func(i int) (value.Value, bool, error)) (value.Value, bool, error) {
 	switch {
 	case n == 0:
@@ -159,7 +159,7 @@ func (l *lookup) search(key string, m *strategy, n int, ask func(i int) (value.V
 		defer l.ex.push(&Node{Type: NodeMerge, Name: m.name, Options: m.shownOptions()})()
 	}
 	var merged value.Value
-	var first source // of merged, while it is of one place
+	var first source // of merged, while it has a single source
 	for i := range n {
 		v, found, err := ask(i)
 		if err != nil {
@@ -190,7 +190,7 @@ func (l *lookup) search(key string, m *strategy, n int, ask func(i int) (value.V
 	return merged, true, nil
 }
 
-// merge merges two values, of which a has the higher priority.
+// merge merges two values. a has the higher priority.
 func (m *strategy) merge(a, b value.Value) (value.Value, error) {
 	switch m.name {
 	case "unique":
@@ -219,7 +219,7 @@ func (m *strategy) merge(a, b value.Value) (value.Value, error) {
 	return a, nil
 }
 
-// operand tells whether a value can be merged at all.
+// operand returns an error if a value cannot be merged.
 func (m *strategy) operand(v value.Value) error {
 	switch m.name {
 	case "unique":
@@ -245,7 +245,8 @@ func (m *strategy) uniqueOperand(v value.Value) error {
 	return errorf("merge", "the merge strategy unique needs scalars and arrays of plain data; one of the values found is of type %s", typeName(v))
 }
 
-// flatten appends v to out, and the elements of arrays one by one.
+// flatten appends v to out. If v is an array, it appends its elements
+// recursively.
 func flatten(out []value.Value, v value.Value) []value.Value {
 	a, ok := v.(*value.Array)
 	if !ok {
@@ -257,7 +258,7 @@ func flatten(out []value.Value, v value.Value) []value.Value {
 	return out
 }
 
-// unique returns the elements without those that came before.
+// unique returns the elements without duplicates.
 func unique(elems []value.Value) []value.Value {
 	if len(elems) > 16 {
 		var b value.HashBuilder

@@ -7,12 +7,12 @@ import (
 	"bolt/puppet/value"
 )
 
-// lookupOptions are the value of the key lookup_options, of a module or of
+// lookupOptions are the value of the key lookup_options, for one module or for
 // all.
 type lookupOptions struct {
-	exact    *value.Hash // nil without
+	exact    *value.Hash // or nil
 	patterns []optionsPattern
-	origins  map[string]source // of each key
+	origins  map[string]source // source of each key
 }
 
 type optionsPattern struct {
@@ -20,14 +20,14 @@ type optionsPattern struct {
 	options value.Value
 }
 
-// An entryOfOptions is one of lookup_options, for messages.
+// An entryOfOptions is an entry of lookup_options, for messages.
 type entryOfOptions struct {
 	name   string // the key or the pattern
 	from   source
-	merges bool // the strategy is from there
+	merges bool // the strategy is from this entry
 }
 
-// blame tells of an error where it is from.
+// blame adds the source of the entry to an error.
 func (at entryOfOptions) blame(err error) error {
 	e, ok := err.(*Error)
 	if !ok || e.File != "" {
@@ -37,7 +37,7 @@ func (at entryOfOptions) blame(err error) error {
 	return at.from.place(e)
 }
 
-// converting is the error of a convert_to that cannot be done for a key.
+// converting returns the error of a convert_to that failed for a key.
 func (at entryOfOptions) converting(key, why string, err error) error {
 	e := &Error{Kind: "type-mismatch", Msg: "convert_to " + why, Err: err}
 	if !strings.HasPrefix(why, "'") {
@@ -51,11 +51,12 @@ func (at entryOfOptions) converting(key, why string, err error) error {
 
 type optionsKey struct {
 	module string
-	global bool // of the global layer alone
-	kind   byte // 'k' for keys of the module, 'd' of its default_hierarchy
+	global bool // only of the global layer
+	kind   byte // 'k' for keys of the module, 'd' for its default_hierarchy
 }
 
-// of returns the options of a key, nil if there are none, and whose they are.
+// of returns the options of a key and the entry that they are from, or nil if
+// there are none.
 func (o *lookupOptions) of(root string) (*value.Hash, entryOfOptions) {
 	if o == nil {
 		return nil, entryOfOptions{}
@@ -76,8 +77,8 @@ func (o *lookupOptions) of(root string) (*value.Hash, entryOfOptions) {
 	return nil, entryOfOptions{}
 }
 
-// compileOptions makes lookupOptions of a value, whose keys are from origins; nil
-// of nil. It warns of entries that say nothing to Hiera.
+// compileOptions converts a value to lookupOptions. origins are the sources of
+// its keys. For nil it returns nil. It warns about entries that have no effect.
 func (l *lookup) compileOptions(h *value.Hash, origins map[string]source) (*lookupOptions, error) {
 	if h == nil {
 		return nil, nil
@@ -103,7 +104,8 @@ func (l *lookup) compileOptions(h *value.Hash, origins map[string]source) (*look
 	return &o, nil
 }
 
-// warnEntry warns of what Hiera passes over in an entry of lookup_options.
+// warnEntry warns about the parts of an entry of lookup_options that Hiera
+// ignores.
 func (l *lookup) warnEntry(at entryOfOptions, v value.Value) {
 	warn := func(format string, args ...any) {
 		l.s.warn("%s", at.blame(errorf("data", format, args...)).Error())
@@ -122,8 +124,8 @@ func (l *lookup) warnEntry(at entryOfOptions, v value.Value) {
 	}
 }
 
-// noteOrigins notes where the entries of lookup_options are from: of those of
-// one key the first counts.
+// noteOrigins records the sources of the entries of lookup_options. If a key
+// has several entries, the first one is used.
 func (l *lookup) noteOrigins(v value.Value) {
 	h, ok := v.(*value.Hash)
 	if l.origins == nil || !ok {
@@ -137,8 +139,8 @@ func (l *lookup) noteOrigins(v value.Value) {
 	}
 }
 
-// checkOptions checks the value of lookup_options. In a module all keys must
-// be the module's own.
+// checkOptions validates the value of lookup_options. In a module, all keys
+// must belong to the module.
 func checkOptions(v value.Value, module string) (*value.Hash, *Error) {
 	if isUndef(v) {
 		return nil, nil
@@ -150,24 +152,24 @@ func checkOptions(v value.Value, module string) (*value.Hash, *Error) {
 	for k := range h.All() {
 		s, ok := k.(value.String)
 		if !ok {
-			return nil, errorf("data", "the keys of lookup_options must be strings; %s is none", value.ToString(k))
+			return nil, errorf("data", "the keys of lookup_options must be strings; %s is not a string", value.ToString(k))
 		}
 		if module != "" && !strings.HasPrefix(strings.TrimPrefix(string(s), "^"), module+"::") {
-			return nil, errorf("data", "lookup_options of the module '%s' may be for its own keys only: '%s' does not begin with '%s::'", module, string(s), module)
+			return nil, errorf("data", "lookup_options of the module '%s' can contain only keys of this module: '%s' does not begin with '%s::'", module, string(s), module)
 		}
 	}
 	return h, nil
 }
 
-// optionsFor returns the lookup_options of a key, nil if there are none.
+// optionsFor returns the lookup_options of a key, or nil if there are none.
 func (l *lookup) optionsFor(k *lookupKey) (*value.Hash, entryOfOptions, error) {
 	o, err := l.options(k.module)
 	h, at := o.of(k.root)
 	return h, at, err
 }
 
-// options returns the lookup_options that hold for the keys of a module, or
-// for those of none.
+// options returns the lookup_options for the keys of a module. If module is "",
+// it returns those for keys without a module.
 func (l *lookup) options(module string) (*lookupOptions, error) {
 	key := optionsKey{module: module, global: l.global, kind: 'k'}
 	return l.remembered(key, func() (*lookupOptions, error) {
@@ -184,7 +186,7 @@ func (l *lookup) options(module string) (*lookupOptions, error) {
 	})
 }
 
-// remembered returns what has been made for key before, or makes it.
+// remembered returns the cached value for key, or makes it.
 func (l *lookup) remembered(key optionsKey, make func() (*lookupOptions, error)) (*lookupOptions, error) {
 	s := l.s
 	s.mu.Lock()
@@ -256,7 +258,8 @@ func (l *lookup) gatherOptions(module string) (*value.Hash, error) {
 	return all, nil
 }
 
-// keepCommon keeps what all modules share for the keys of none.
+// keepCommon caches the options that all modules share, for keys without a
+// module.
 func (l *lookup) keepCommon(h *value.Hash) error {
 	o, err := l.compileOptions(h, maps.Clone(l.origins))
 	if err != nil {
@@ -271,7 +274,8 @@ func (l *lookup) keepCommon(h *value.Hash) error {
 	return nil
 }
 
-// explainOptions tells that the options of a module come below the others.
+// explainOptions explains that the options of a module have a lower priority
+// than the others.
 func (l *lookup) explainOptions(module string, all, own *value.Hash) {
 	if l.ex == nil {
 		return
@@ -282,8 +286,8 @@ func (l *lookup) explainOptions(module string, all, own *value.Hash) {
 	l.ex.result(own.Merge(all))
 }
 
-// moduleDefaultOptions returns the lookup_options of a module's
-// default_hierarchy.
+// moduleDefaultOptions returns the lookup_options of the default_hierarchy of a
+// module.
 func (l *lookup) moduleDefaultOptions(y *layer) (*lookupOptions, error) {
 	return l.remembered(optionsKey{module: y.module, kind: 'd'}, func() (*lookupOptions, error) {
 		m := l.meta()

@@ -19,7 +19,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A world is a tree of files with the session and the evaluator over it.
+// A world is a tree of files with a session and an evaluator.
 type world struct {
 	dir      string
 	h        *hiera.Hiera
@@ -125,7 +125,7 @@ func (w *world) eval(t testing.TB, expr string) (value.Value, error) {
 	return w.in.Run(context.Background(), p, nil)
 }
 
-// helpers are functions of the language that cases use.
+// helpers are functions of the language that the cases use.
 func helpers() []*eval.Function {
 	return []*eval.Function{
 		{Name: "notice", Signatures: []eval.Signature{{Params: "Any *$values", Run: func(c *eval.Call) (value.Value, error) {
@@ -163,8 +163,9 @@ func helpers() []*eval.Function {
 	}
 }
 
-// A recorded case is a tree of files, expressions, and what Puppet 8.11 made
-// of each; then keys that were explained ("!" in front: options only).
+// A recorded case has a tree of files, expressions, and the results of Puppet
+// 8.11 for them. It also has keys that were explained (with a leading "!":
+// options only).
 type recorded struct {
 	Name    string
 	Files   map[string]string
@@ -204,8 +205,8 @@ func readCases(t *testing.T, file string) []recorded {
 	return out
 }
 
-// TestRecorded compares with Puppet.
-func TestRecorded(t *testing.T) {
+// TestLookupsLikePuppet compares with Puppet.
+func TestLookupsLikePuppet(t *testing.T) {
 	file := "testdata/cases.jsonl"
 	if f := os.Getenv("HIERA_CASES"); f != "" {
 		file = f

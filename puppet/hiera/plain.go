@@ -6,8 +6,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// isRichData tells whether v is what lookups may return: data, and values of
-// the richer kinds in it. Keys of hashes are strings and numbers.
+// isRichData reports whether a lookup can return v: data, and values of the
+// types in RichData. Keys of hashes are strings and numbers.
 func isRichData(v value.Value) bool {
 	switch v := v.(type) {
 	case *value.Array:
@@ -35,7 +35,7 @@ func isRichData(v value.Value) bool {
 	return true
 }
 
-// isData tells whether v is plain data: the type Data.
+// isData reports whether v is plain data: the type Data.
 func isData(v value.Value) bool {
 	switch v := v.(type) {
 	case value.Undef, value.String, value.Int, *value.BigInt, value.Float, value.Bool:
@@ -58,7 +58,7 @@ func isData(v value.Value) bool {
 	return false
 }
 
-// isScalar tells whether v is of the type Scalar.
+// isScalar reports whether v is of the type Scalar.
 func isScalar(v value.Value) bool {
 	switch v.(type) {
 	case value.String, value.Int, *value.BigInt, value.Float, value.Bool, *value.Regexp, *value.SemVer, *value.SemVerRange, value.Timespan, value.Timestamp:
@@ -67,7 +67,7 @@ func isScalar(v value.Value) bool {
 	return false
 }
 
-// interpolates tells whether v has something to interpolate.
+// interpolates reports whether v contains interpolations.
 func interpolates(v value.Value) bool {
 	switch v := v.(type) {
 	case value.String:

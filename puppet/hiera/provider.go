@@ -19,13 +19,12 @@ type provider struct {
 	contexts  []*functionContext
 }
 
-// A functionContext is what is kept for a function and a location during a
-// session.
+// A functionContext is the state of a function and a location during a session.
 type functionContext struct {
 	mu    sync.Mutex // guards the fields below
-	hash  *fileData  // what a data_hash function returned
+	hash  *fileData  // the result of a data_hash function
 	found map[string]value.Value
-	cache value.HashBuilder // what the function itself keeps
+	cache value.HashBuilder // values that the function has cached
 }
 
 func (c *functionContext) get(key string) (value.Value, bool) {
@@ -44,7 +43,7 @@ func (c *functionContext) put(key string, v value.Value) {
 	c.found[key] = v
 }
 
-// errNoKey is how a data function says that it has no value.
+// errNoKey is the error of a data function that does not have a value.
 var errNoKey = errors.New("not_found() is for functions that Hiera calls")
 
 // inProvider searches the locations of a level.
@@ -90,7 +89,7 @@ func (l *lookup) inProvider(p *provider, k *lookupKey, m *strategy) (value.Value
 	})
 }
 
-// ask asks the function of a level for a key.
+// ask calls the function of a level with a key.
 func (l *lookup) ask(p *provider, i int, k *lookupKey) (value.Value, bool, error) {
 	if p.entry.kind == "data_hash" {
 		return l.inHash(p, i, k.root)
@@ -120,13 +119,13 @@ func (l *lookup) ask(p *provider, i int, k *lookupKey) (value.Value, bool, error
 		return nil, false, err
 	}
 	if !isRichData(v) {
-		return nil, false, p.level("data", "the %s function '%s' returned a value for '%s' that is no data, but of type %s", p.entry.kind, p.entry.function, name, typeName(v))
+		return nil, false, p.level("data", "the %s function '%s' returned a value for '%s' that is not data, but of type %s", p.entry.kind, p.entry.function, name, typeName(v))
 	}
 	ctx.put(name, v)
 	return v, true, nil
 }
 
-// inHash looks in what a data_hash function gives.
+// inHash searches the result of a data_hash function.
 func (l *lookup) inHash(p *provider, i int, root string) (value.Value, bool, error) {
 	d, err := l.hash(p, i)
 	if err != nil {
@@ -138,7 +137,7 @@ func (l *lookup) inHash(p *provider, i int, root string) (value.Value, bool, err
 	}
 	t := d.traits[root]
 	if t&traitIllegal != 0 {
-		return nil, false, p.bad(i, "data", "the value of '%s' is no data: keys of hashes must be strings or numbers", root)
+		return nil, false, p.bad(i, "data", "the value of '%s' is not data: keys of hashes must be strings or numbers", root)
 	}
 	if t&traitInterpolates == 0 {
 		return v, true, nil
@@ -150,25 +149,26 @@ func (l *lookup) inHash(p *provider, i int, root string) (value.Value, bool, err
 	return v, err == nil, err
 }
 
-// bad returns an error about a location's data.
+// bad returns an error about the data of a location.
 func (p *provider) bad(i int, kind, format string, args ...any) *Error {
 	return source{p, i}.place(errorf(kind, format, args...))
 }
 
-// A source is the location of a level that a value is from.
+// A source is the location of a level that contains a value.
 type source struct {
-	p *provider // nil: it is not known
+	p *provider // nil: unknown
 	i int
 }
 
-// A Source is the place where a value was found.
+// A Source is the location where a value was found.
 type Source struct {
 	last   source
 	merged bool
 }
 
-// String returns the level and the file of the source as the end of a message, such as
-// " (in the level 'Common', /data/common.yaml)"; "" if the source is not known.
+// String returns the level and the file of the source as the end of a message,
+// such as " (in the level 'Common', /data/common.yaml)". If the source is
+// unknown, it returns "".
 func (s Source) String() string {
 	switch p := s.last.p; {
 	case s.merged:
@@ -182,9 +182,9 @@ func (s Source) String() string {
 	}
 }
 
-// place gives an error without a place that of the source: the file of data, or
-// the level in hiera.yaml when its function has no file. A program has such an
-// error where it looks something up.
+// place adds the position of the source to an error without a position. This is
+// the data file. If the function of the level does not have a file, it is the
+// level in hiera.yaml. A program reports such an error at its lookup.
 func (s source) place(e *Error) *Error {
 	if s.p == nil || e.File != "" {
 		return e
@@ -198,7 +198,7 @@ func (s source) place(e *Error) *Error {
 	return e
 }
 
-// blame tells of an error of merging whose value it is.
+// blame adds the source of the value to an error of merging.
 func (s source) blame(err error, key string) error {
 	e, ok := err.(*Error)
 	if !ok || e.File != "" || s.p == nil {
@@ -208,7 +208,7 @@ func (s source) blame(err error, key string) error {
 	return s.place(e)
 }
 
-// hash returns what a data_hash function gives.
+// hash returns the result of a data_hash function.
 func (l *lookup) hash(p *provider, i int) (*fileData, error) {
 	ctx := p.contexts[i]
 	ctx.mu.Lock()
@@ -242,8 +242,8 @@ func (l *lookup) hash(p *provider, i int) (*fileData, error) {
 	return d, nil
 }
 
-// warnForeign warns of keys in a module's data that are not the module's:
-// nobody can look them up.
+// warnForeign warns about keys in the data of a module that do not belong to
+// the module. They cannot be looked up.
 func (l *lookup) warnForeign(p *provider, i int, h *value.Hash) {
 	if l.s.o.Warn == nil {
 		return
@@ -271,7 +271,7 @@ func (l *lookup) dataFile(p *provider, i int, format string) (*fileData, error) 
 	return l.fileData(loc.path, format)
 }
 
-// fileData returns a data file, and warns of one that has nothing in it.
+// fileData returns a data file. If the file is empty, it warns.
 func (l *lookup) fileData(path, format string) (*fileData, error) {
 	d, err := l.s.h.data(l.ctx, path, format)
 	if err == nil && d.notHash {
@@ -280,7 +280,7 @@ func (l *lookup) fileData(path, format string) (*fileData, error) {
 	return d, err
 }
 
-// optionsAt returns the options for a location, as functions get them.
+// optionsAt returns the options for a location, for a function.
 func (p *provider) optionsAt(i int) *value.Hash {
 	loc := p.locations[i]
 	switch {
@@ -299,8 +299,9 @@ func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, err
 	if errors.Is(err, errNoFunction) {
 		return nil, p.config.blame(p.noFunction(err), p.entry)
 	}
-	// What is wrong inside of the function has its place there. That it does not
-	// take what Hiera gives it is a mistake of the level.
+	// An error inside of the function has a position there. If the function
+	// does not accept the arguments that Hiera passes, the error belongs to the
+	// level.
 	if e, ok := err.(*eval.Error); ok && e.Pos.File == "" && (e.Kind == "argument-count" || e.Kind == "type-mismatch") {
 		bad := p.level("function", "the %s function '%s' of the level '%s' cannot be called: %s", p.entry.kind, p.entry.function, p.entry.name, e.Msg)
 		bad.Err = err
@@ -309,7 +310,7 @@ func (l *lookup) call(p *provider, i int, args ...value.Value) (value.Value, err
 	return v, err
 }
 
-// level returns an error of the level's function.
+// level returns an error of the function of the level.
 func (p *provider) level(kind, format string, args ...any) *Error {
 	e := errorf(kind, format, args...)
 	e.atCall = true
@@ -317,7 +318,7 @@ func (p *provider) level(kind, format string, args ...any) *Error {
 	return e
 }
 
-// noFunction says why the function of a level cannot be called.
+// noFunction returns the error of a function of a level that cannot be called.
 func (p *provider) noFunction(err error) *Error {
 	if why, ok := errors.AsType[*unusable](err); ok {
 		e := errorf("function", "the %s function '%s' of the level '%s' cannot be called: %v", p.entry.kind, p.entry.function, p.entry.name, why)

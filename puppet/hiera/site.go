@@ -7,14 +7,14 @@ import (
 	"bolt/puppet/value"
 )
 
-// AtSite returns a place in an evaluation as a Caller. It is valid as long as
-// the site is. Data functions that it calls count as called from there: in the
-// depth of calls, and in stacks.
+// AtSite returns a site in an evaluation as a Caller. It is valid as long as
+// the site is. Data functions that it calls are part of the depth of calls and
+// of the stacks there.
 func AtSite(s *eval.Site) Caller { return siteCaller{s, nil} }
 
 type siteCaller struct {
 	s *eval.Site
-	l *lookup // on whose behalf functions are called; nil: nobody's
+	l *lookup // functions are called on its behalf; or nil
 }
 
 func (c siteCaller) Variable(name string, keys ...value.Value) (value.Value, bool) {
@@ -23,8 +23,8 @@ func (c siteCaller) Variable(name string, keys ...value.Value) (value.Value, boo
 
 func (c siteCaller) ParseType(text string) (value.Type, error) { return c.s.ParseType(text) }
 
-// Call calls the function in the evaluation that the site is in, which has its
-// own context.
+// Call calls the function in the evaluation of the site, which has its own
+// context.
 func (c siteCaller) Call(_ context.Context, function string, args ...value.Value) (value.Value, error) {
 	if err := exists(c.s, function); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (c siteCaller) inside(l *lookup) Caller { return siteCaller{c.s, l} }
 
 // exists returns an error if a function cannot be called.
 func exists(s *eval.Site, function string) error {
-	if function == "new" { // known without a definition
+	if function == "new" { // exists without a definition
 		return nil
 	}
 	d, err := s.Find(eval.KindFunction, function)
@@ -54,11 +54,11 @@ func exists(s *eval.Site, function string) error {
 	return nil
 }
 
-// unusable is the error of a function that there is, but that cannot be had: it
-// is not in the Puppet language, or its file has mistakes.
+// unusable is the error of a function that exists but cannot be used: it is not
+// in the Puppet language, or its file contains errors.
 type unusable struct{ cause error }
 
 func (e *unusable) Error() string { return e.cause.Error() }
 
-// Unwrap says that it is as if there were no function.
+// Unwrap makes the error equivalent to that of a function that does not exist.
 func (e *unusable) Unwrap() []error { return []error{errNoFunction, e.cause} }

@@ -13,7 +13,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// An answer is what Puppet says about an expression.
+// An answer is the recorded result of Puppet for an expression.
 type answer struct {
 	Expr   string
 	Value  json.RawMessage
@@ -37,8 +37,8 @@ func newInterp(t testing.TB) *eval.Interp {
 	})
 }
 
-// TestAnswers compares with what Puppet 8 answered.
-func TestAnswers(t *testing.T) {
+// TestResultsLikePuppet compares results with those of Puppet 8.
+func TestResultsLikePuppet(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -109,7 +109,7 @@ func run(t *testing.T, expr string) (value.Value, error) {
 	return newInterp(t).Run(t.Context(), p, nil)
 }
 
-// placeOf returns where an error says it is.
+// placeOf returns the position of an error.
 func placeOf(err error) (syntax.Position, bool) {
 	switch e := err.(type) {
 	case *eval.Error:

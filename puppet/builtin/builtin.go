@@ -1,9 +1,10 @@
 // Package builtin has the functions of the Puppet language that have no effect
-// beyond their result: those of Puppet's core, but for the ones that need data
-// (package hiera). Files are read through Files below, catalogs are changed
-// through the eval.Builder, which has to be an eval.Cataloger for that.
+// beyond their result. These are the functions of Puppet's core, except for
+// those that need data (package hiera). Files are read through Files. Catalogs
+// are changed through the eval.Builder, which must be an eval.Cataloger for
+// that.
 //
-// Sources: the function reference of Puppet 8, and what Puppet 8 answers.
+// Sources: the function reference of Puppet 8, and the results of Puppet 8.
 package builtin
 
 import (
@@ -15,12 +16,12 @@ import (
 	"bolt/puppet/value"
 )
 
-// Options are what functions need of the world.
+// Options are the external resources of functions.
 type Options struct {
-	Files Files            // that templates and file() read; nil: there are none
-	Now   func() time.Time // the present, for Timestamp(); never nil
-	// Template parses the text of a template and finds what is wrong with it;
-	// tasks are the rules of plans. nil: it is parsed, and nothing more.
+	Files Files            // that templates and file() read; nil: there are no files
+	Now   func() time.Time // the current time, for Timestamp(); must not be nil
+	// Template parses and checks the text of a template. tasks are the rules of
+	// plans. nil: templates are parsed but not checked.
 	Template func(name, text string, tasks bool) (*syntax.Program, error)
 }
 
@@ -35,7 +36,8 @@ func Functions(o Options) []*eval.Function {
 	return list
 }
 
-// Sized refuses what a function returns if it is too large a string.
+// Sized returns a function that returns an error if the result of run is a
+// string that is too large.
 func Sized(run func(c *eval.Call) (value.Value, error)) func(c *eval.Call) (value.Value, error) {
 	return func(c *eval.Call) (value.Value, error) {
 		v, err := run(c)
@@ -46,8 +48,8 @@ func Sized(run func(c *eval.Call) (value.Value, error)) func(c *eval.Call) (valu
 	}
 }
 
-// Text returns a value as Ruby's to_s writes it, if it is not too large a
-// string.
+// Text returns a value as Ruby's to_s writes it. If the string is too large, it
+// returns an error.
 func Text(c *eval.Call, v value.Value) (string, error) {
 	s, err := value.RubyText(v, c.Size)
 	if err != nil {
@@ -56,30 +58,30 @@ func Text(c *eval.Call, v value.Value) (string, error) {
 	return s, c.Step(len(s) / bytesPerStep)
 }
 
-// refused are functions that Puppet has and that cannot be here.
+// refused are functions of Puppet that are not available here.
 func refused() []*eval.Function {
 	never := func(name, why string) *eval.Function {
-		return &eval.Function{Name: name, Doc: "Is refused: " + why + ".", Signatures: []eval.Signature{{
+		return &eval.Function{Name: name, Doc: "Returns an error: " + why + ".", Signatures: []eval.Signature{{
 			Params: "Any *$args", Block: "Optional[Callable]", Run: func(*eval.Call) (value.Value, error) {
 				return nil, eval.Errorf("not-available", "%s() is not possible here: %s", name, why)
 			},
 		}}}
 	}
 	return []*eval.Function{
-		never("generate", "it runs a program on the machine that evaluates, and evaluation runs none; find the value out before, and give it as data"),
-		never("import", "Puppet has no import any more, and refuses it too; classes and functions are found by their names in modules"),
-		never("annotate", "annotations are objects of Ruby that are put beside others, and there is no Ruby here"),
+		never("generate", "it runs a program on the machine that evaluates, which is not allowed; determine the value before, and pass it as data"),
+		never("import", "Puppet does not support import any more; classes and functions are found by their names in modules"),
+		never("annotate", "annotations are objects of Ruby, which is not available here"),
 	}
 }
 
-// one is the only signature of a function.
+// one returns the only signature of a function.
 func one(params string, run func(c *eval.Call) (value.Value, error)) []eval.Signature {
 	return []eval.Signature{{Params: params, Run: run}}
 }
 
-// old are the signatures of a function of Puppet's oldest kind: it takes any
-// values, as many as params says, passes over a block, and gets plain data with
-// "" for undef.
+// old returns the signatures of a function of Puppet's oldest kind. It accepts
+// any values, as many as params allows, and ignores a block. Its arguments are
+// plain data, with "" for undef.
 func old(params string, run func(c *eval.Call, args []value.Value) (value.Value, error)) []eval.Signature {
 	return []eval.Signature{{
 		Params: params,
@@ -94,7 +96,7 @@ func old(params string, run func(c *eval.Call, args []value.Value) (value.Value,
 	}}
 }
 
-// oldText is an argument that has to be a string.
+// oldText returns argument i, which must be a string.
 func oldText(c *eval.Call, args []value.Value, i int) (string, error) {
 	s, ok := args[i].(value.String)
 	if !ok {
@@ -103,14 +105,15 @@ func oldText(c *eval.Call, args []value.Value, i int) (string, error) {
 	return string(s), nil
 }
 
-// maxShown is how many bytes of a value messages show.
+// maxShown is the number of bytes to which messages shorten a value.
 const maxShown = 200
 
 func inspect(v value.Value) string { return value.InspectShort(v, maxShown) }
 
-// Plain returns arguments as functions of the oldest kind get them, which know
-// only plain data: an argument that is undef is the empty string; expressions,
-// versions, times and bytes are texts, at any depth. An iterator is an error.
+// Plain converts arguments for functions of the oldest kind, which support only
+// plain data. An argument that is undef becomes the empty string. Regular
+// expressions, versions, times and bytes become strings, at any depth. An
+// iterator is an error.
 func Plain(args []value.Value) ([]value.Value, error) {
 	out, err := plainList(args)
 	for i, v := range out {
@@ -151,7 +154,7 @@ func plain(v value.Value) (value.Value, error) {
 		}
 		return out.Build(), nil
 	case *value.Iterator:
-		return nil, eval.Errorf("type-mismatch", "an iterator is of no use here: make an array of it with Array()")
+		return nil, eval.Errorf("type-mismatch", "an iterator cannot be used here: convert it to an array with Array()")
 	case *value.Regexp:
 		return value.String(value.Inspect(v)), nil
 	case *value.SemVer, *value.SemVerRange, *value.Binary, value.Timespan, value.Timestamp:

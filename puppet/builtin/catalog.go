@@ -9,15 +9,15 @@ import (
 	"bolt/puppet/value"
 )
 
-// cataloging are the functions that change a catalog or ask about it. Without
-// one they are refused.
+// cataloging are the functions that change or query a catalog. Without a
+// catalog, they return an error.
 func cataloging() []*eval.Function {
 	list := []*eval.Function{
 		{Name: "include", Doc: "Declares classes, unless they are declared already, and returns them.", Signatures: including(eval.Include)},
-		{Name: "contain", Doc: "Declares classes as include does, and makes what calls it contain them: it is done when they are.", Signatures: including(eval.Contain)},
-		{Name: "require", Doc: "Declares classes as include does, and applies them before what calls it.", Signatures: including(eval.Require)},
+		{Name: "contain", Doc: "Declares classes as include does, and adds them to the class or resource that calls it: it is complete when they are.", Signatures: including(eval.Contain)},
+		{Name: "require", Doc: "Declares classes as include does, and applies them before the class or resource that calls it.", Signatures: including(eval.Require)},
 		{Name: "realize", Doc: "Makes virtual resources real.", Signatures: old("Any $resource, Any *$resources", realize)},
-		{Name: "create_resources", Doc: "Declares resources of a type from a hash of titles to hashes of attributes, with further attributes for all; @ or @@ before the type makes them virtual or exported.",
+		{Name: "create_resources", Doc: "Declares resources of a type from a hash of titles to hashes of attributes, with default attributes; @ or @@ before the type makes them virtual or exported.",
 			Signatures: old("Any $type, Any $resources, Any $defaults = {}", createResources)},
 		{Name: "tag", Doc: "Adds tags to the class or resource that calls it.", Signatures: old("Any $tag, Any *$tags", func(c *eval.Call, args []value.Value) (value.Value, error) {
 			catalog, err := catalogOf(c)
@@ -30,7 +30,7 @@ func cataloging() []*eval.Function {
 			}
 			return value.Undef{}, catalog.Tag(&c.Site, tags)
 		})},
-		{Name: "tagged", Doc: "Tells whether the class or resource that calls it, or the catalog, has all of some tags.", Signatures: old("Any $tag, Any *$tags", func(c *eval.Call, args []value.Value) (value.Value, error) {
+		{Name: "tagged", Doc: "Returns whether the class or resource that calls it, or the catalog, has all of the tags.", Signatures: old("Any $tag, Any *$tags", func(c *eval.Call, args []value.Value) (value.Value, error) {
 			catalog, err := catalogOf(c)
 			if err != nil {
 				return nil, err
@@ -49,7 +49,7 @@ func cataloging() []*eval.Function {
 	return list
 }
 
-// tagsOf are arguments as tags.
+// tagsOf returns arguments as tags.
 func tagsOf(c *eval.Call, args []value.Value) (list []string, err error) {
 	err = eachPiece(value.NewArray(args...), func(v value.Value) error {
 		s, err := Text(c, v)
@@ -59,16 +59,16 @@ func tagsOf(c *eval.Call, args []value.Value) (list []string, err error) {
 	return list, err
 }
 
-// catalogOf returns the Builder as what functions need.
+// catalogOf returns the Builder as a Cataloger.
 func catalogOf(c *eval.Call) (eval.Cataloger, error) {
 	catalog, ok := c.Interp.Env().Builder.(eval.Cataloger)
 	if !ok {
-		return nil, eval.Errorf("catalog-operation", "%s() is not possible here: what is built has no classes and no tags", c.Name)
+		return nil, eval.Errorf("catalog-operation", "%s() is not possible here: the result does not have classes and tags", c.Name)
 	}
 	return catalog, nil
 }
 
-// including are the signatures of the functions that declare classes.
+// including returns the signatures of the functions that declare classes.
 func including(how eval.Inclusion) []eval.Signature {
 	return one("Array[Any, 1] *$names", func(c *eval.Call) (value.Value, error) {
 		catalog, err := catalogOf(c)
@@ -93,7 +93,7 @@ func including(how eval.Inclusion) []eval.Signature {
 	})
 }
 
-// className returns the name of the class that a value names, in lower case
+// className returns the name of the class that a value refers to, in lower case
 // and without leading ::.
 func className(v value.Value) (string, error) {
 	name := ""
@@ -137,7 +137,7 @@ func realize(c *eval.Call, args []value.Value) (value.Value, error) {
 			if !yes {
 				return nil, eval.Errorf("unknown-resource", "Class[%s] is not in the catalog, and classes are not virtual", class.Title)
 			}
-			continue // it is real
+			continue // it is not virtual
 		}
 		r, ok := v.(*value.ResourceType)
 		if !ok || !r.HasTitle {
@@ -200,7 +200,7 @@ func createResources(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.Undef{}, err
 }
 
-// form cuts the @ or @@ off that makes resources virtual or exported.
+// form removes the @ or @@ that makes resources virtual or exported.
 func form(name string) (string, syntax.Form) {
 	if s, ok := strings.CutPrefix(name, "@@"); ok {
 		return s, syntax.Exported

@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A plainBuilder notes what it is told, and has no classes and no tags.
+// A plainBuilder records its calls. It does not have classes and tags.
 type plainBuilder struct {
 	eval.Builder // nil: what is not used here
 	events       []string
@@ -32,7 +32,7 @@ func (b *plainBuilder) Declare(_ *eval.Site, d *eval.Declaration) ([]value.Value
 	return nil, nil
 }
 
-// A fullBuilder has them.
+// A fullBuilder has classes and tags.
 type fullBuilder struct{ plainBuilder }
 
 func (b *fullBuilder) Include(_ *eval.Site, how eval.Inclusion, classes []string) error {
@@ -98,7 +98,8 @@ func TestCatalogFunctions(t *testing.T) {
 	}
 }
 
-// TestCatalogFunctionErrors has the places where Puppet 8 sees errors.
+// TestCatalogFunctionErrors checks that errors are at the same positions as in
+// Puppet 8.
 func TestCatalogFunctionErrors(t *testing.T) {
 	for _, c := range []struct {
 		src, kind string
@@ -131,8 +132,8 @@ func TestCatalogFunctionErrors(t *testing.T) {
 	}
 }
 
-// TestCatalogFunctionsRefused: without a catalog, in plans, and where the
-// Builder has no classes.
+// TestCatalogFunctionsRefused calls the functions without a catalog, in plans,
+// and with a Builder without classes.
 func TestCatalogFunctionsRefused(t *testing.T) {
 	for _, src := range []string{"include('a')", "contain('a')", "require('a')", "realize(File['a'])", "tag('a')", "tagged('a')"} {
 		for name, env := range map[string]eval.Env{
@@ -150,10 +151,11 @@ func TestCatalogFunctionsRefused(t *testing.T) {
 	}
 }
 
-// TestRefused: functions of Puppet's that cannot be here say why.
-func TestRefused(t *testing.T) {
+// TestUnavailableFunctions checks that functions of Puppet that are not
+// available explain the reason.
+func TestUnavailableFunctions(t *testing.T) {
 	for src, want := range map[string]string{
-		"generate('/bin/date', '-u')": "runs a program", "import('x.pp')": "no import", "annotate(Integer, 1)": "objects of Ruby",
+		"generate('/bin/date', '-u')": "runs a program", "import('x.pp')": "import any more", "annotate(Integer, 1)": "objects of Ruby",
 	} {
 		_, err := runWith(t, eval.Env{}, src)
 		if e, is := err.(*eval.Error); !is || e.Kind != "not-available" || !strings.Contains(e.Msg, want) {
@@ -162,7 +164,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestProgression: what is passed over of a range is not counted out.
+// TestProgression checks that skipped elements of a range are not counted one
+// by one.
 func TestProgression(t *testing.T) {
 	for src, want := range map[string]string{
 		"Integer[1, 9223372036854775807].step(9223372036854775806).map |$x| { $x }":                                 "[1, 9223372036854775807]",
@@ -188,9 +191,10 @@ func TestProgression(t *testing.T) {
 	}
 }
 
-// TestHuge: functions that collect end with an error before memory does, and
-// those that only look end with their context.
-func TestHuge(t *testing.T) {
+// TestHugeInputsEnd checks that functions that collect values end with an error
+// before memory is exhausted, and that functions that only iterate end with
+// their context.
+func TestHugeInputsEnd(t *testing.T) {
 	deep := "$a = [[], []] $b = [$a, $a, $a, $a, $a, $a, $a, $a] $c = [$b, $b, $b, $b, $b, $b, $b, $b] $d = [$c, $c, $c, $c, $c, $c, $c, $c] $e = [$d, $d, $d, $d, $d, $d, $d, $d]\n"
 	for _, src := range []string{
 		"Integer[0, 9999999999].map |$x| { $x }",

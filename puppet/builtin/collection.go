@@ -10,35 +10,35 @@ import (
 	"bolt/puppet/value"
 )
 
-// collections are the functions over arrays and hashes that take no block, or
-// may.
+// collections are the functions for arrays and hashes that take no block or an
+// optional one.
 func collections() []*eval.Function {
 	return []*eval.Function{
 		{Name: "keys", Doc: "Returns the keys of a hash, in its order.",
 			Signatures: one("Hash $hash", func(c *eval.Call) (value.Value, error) { return c.Args[0].(*value.Hash).Keys(), nil })},
 		{Name: "values", Doc: "Returns the values of a hash, in its order.",
 			Signatures: one("Hash $hash", func(c *eval.Call) (value.Value, error) { return c.Args[0].(*value.Hash).Values(), nil })},
-		{Name: "length", Doc: "Returns how many elements a collection has, or how many characters a string, or how many bytes a binary.",
+		{Name: "length", Doc: "Returns the number of elements of a collection, characters of a string, or bytes of a binary.",
 			Signatures: one("Variant[Collection, String, Binary] $value", lengthOf)},
 		{Name: "size", Doc: "The same as length.",
 			Signatures: one("Variant[Collection, String, Binary] $value", lengthOf)},
-		{Name: "empty", Doc: "Tells whether a collection, a string or a binary has nothing in it; undef has nothing.",
+		{Name: "empty", Doc: "Returns whether a collection, a string or a binary is empty; undef is empty.",
 			Signatures: one("Variant[Collection, String, Numeric, Binary, Undef, Sensitive[String]] $value", empty)},
-		{Name: "flatten", Doc: "Returns one array of the arguments, in which arrays inside arrays have become their elements.",
+		{Name: "flatten", Doc: "Returns one array of the arguments, in which nested arrays are replaced by their elements.",
 			Signatures: one("Any *$values", func(c *eval.Call) (value.Value, error) {
 				out, err := flatten(c, c.Args)
 				return value.NewArray(out...), err
 			})},
-		{Name: "unique", Doc: "Returns the value without what is in it twice; the block says what two elements are compared by. " +
+		{Name: "unique", Doc: "Returns the value without duplicates. The block returns the value by which an element is compared. " +
 			"Of a hash, it returns keys with the same value, as an array, each with that value.",
 			Signatures: uniques()},
-		{Name: "join", Doc: "Returns one string of the elements of an array, those of arrays in it too, with a text between them.",
+		{Name: "join", Doc: "Returns one string of the elements of an array, including those of nested arrays, with a separator between them.",
 			Signatures: one("Array $list, String $between = ''", join)},
 	}
 }
 
-// length returns how many items a value has, if it is known without going
-// through them.
+// length returns the number of items of a value, if it is known without an
+// iteration.
 func length(v value.Value) (n int, ok bool) {
 	switch v := v.(type) {
 	case *value.Array:
@@ -80,8 +80,8 @@ func empty(c *eval.Call) (value.Value, error) {
 	return value.Bool(ok && n == 0), nil
 }
 
-// measured returns an error if there are too many values in v to walk through.
-// A value that stands in many places counts in each.
+// measured returns an error if v contains too many values. A value that occurs
+// several times counts several times.
 func measured(c *eval.Call, v value.Value) error {
 	_, nodes := value.Measure(v)
 	return c.Elements(nodes)
@@ -94,7 +94,7 @@ func flatten(c *eval.Call, list []value.Value) ([]value.Value, error) {
 	return value.Flatten(list), nil
 }
 
-// uniques are the signatures of unique.
+// uniques returns the signatures of unique.
 func uniques() []eval.Signature {
 	by := func(c *eval.Call, v value.Value) (value.Value, error) {
 		if c.Block == nil {
@@ -135,7 +135,7 @@ func uniques() []eval.Signature {
 	}
 	return []eval.Signature{
 		{Params: "Hash $hash", Block: "Optional[Callable[Any]]", Run: func(c *eval.Call) (value.Value, error) {
-			var groups value.HashBuilder // of places in keys and values
+			var groups value.HashBuilder // of indexes in keys and values
 			var keys, values [][]value.Value
 			for k, v := range c.Args[0].(*value.Hash).All() {
 				sign, err := by(c, v)
@@ -177,7 +177,7 @@ func distinct(list []value.Value) []value.Value {
 	})
 }
 
-// joined is strings, one after another.
+// joined returns the concatenation of strings.
 func joined(list []value.Value) value.String {
 	var b strings.Builder
 	for _, v := range list {
@@ -195,8 +195,8 @@ func join(c *eval.Call) (value.Value, error) {
 	return value.String(s), err
 }
 
-// Joined is what Ruby's join makes of a value: the texts of the elements of
-// arrays at any depth, in which an array without any is an empty text.
+// Joined returns the result of Ruby's join for a value: the strings of the
+// elements of arrays, at any depth. An empty array is an empty string.
 func Joined(c *eval.Call, v value.Value, between string) (string, error) {
 	if err := measured(c, v); err != nil {
 		return "", err
@@ -218,8 +218,8 @@ func Joined(c *eval.Call, v value.Value, between string) (string, error) {
 	return b.String(), c.Step(b.Len() / bytesPerStep)
 }
 
-// eachPiece calls f with what Ruby joins of a value: elements of arrays at any
-// depth, and an empty text for an array without any.
+// eachPiece calls f for each value that Ruby's join uses: elements of arrays at
+// any depth, and an empty string for an empty array.
 func eachPiece(v value.Value, f func(v value.Value) error) error {
 	a, ok := v.(*value.Array)
 	switch {

@@ -7,10 +7,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// control are the functions that end what runs, and those that say something.
+// control are the functions that end blocks and functions, and those that log.
 func control() []*eval.Function {
 	functions := []*eval.Function{
-		{Name: "fail", Doc: "Ends the evaluation with an error whose text is the arguments.",
+		{Name: "fail", Doc: "Ends the evaluation with an error whose message consists of the arguments.",
 			Signatures: old("Any *$texts", func(c *eval.Call, args []value.Value) (value.Value, error) {
 				text, err := words(c, args, value.RubyText)
 				if err != nil {
@@ -20,7 +20,7 @@ func control() []*eval.Function {
 			})},
 		{Name: "break", Doc: "Ends the iteration whose block calls it.",
 			Signatures: one("", func(c *eval.Call) (value.Value, error) { return nil, eval.Break(c) })},
-		{Name: "next", Doc: "Ends the block that calls it with a value, and the iteration goes on; in a function or class it ends that.",
+		{Name: "next", Doc: "Ends the block that calls it with a value, and the iteration continues. In a function or class, it ends the function or class.",
 			Signatures: one("Any $value = undef", func(c *eval.Call) (value.Value, error) { return nil, eval.Next(c, argOr(c)) })},
 		{Name: "return", Doc: "Ends the function, class or define with a value, also from a block in it.",
 			Signatures: one("Any $value = undef", func(c *eval.Call) (value.Value, error) { return nil, eval.Return(c, argOr(c)) })},
@@ -49,7 +49,7 @@ func argOr(c *eval.Call) value.Value {
 	return value.Undef{}
 }
 
-// words are values as texts with spaces between them.
+// words returns values as strings, separated by spaces.
 func words(c *eval.Call, list []value.Value, text func(value.Value, func(bytes int) error) (string, error)) (string, error) {
 	var b strings.Builder
 	for i, v := range list {

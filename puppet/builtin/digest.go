@@ -13,7 +13,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// digests are the functions that make numbers of texts.
+// digests are the functions that compute checksums of strings.
 func digests() []*eval.Function {
 	sum := func(hash func(string) []byte) []eval.Signature {
 		return old("Any $text", func(c *eval.Call, args []value.Value) (value.Value, error) {
@@ -29,12 +29,12 @@ func digests() []*eval.Function {
 		{Name: "sha1", Doc: "Returns the SHA-1 sum of a string, in hexadecimal.", Signatures: sum(func(s string) []byte { h := sha1.Sum([]byte(s)); return h[:] })},
 		{Name: "sha256", Doc: "Returns the SHA-256 sum of a string, in hexadecimal.", Signatures: sum(sha256Sum)},
 		{Name: "digest", Doc: "Returns the SHA-256 sum of a string, in hexadecimal.", Signatures: sum(sha256Sum)},
-		{Name: "fqdn_rand", Doc: "Returns a number from 0 to below a limit that is always the same for a node and a seed, and another for other nodes: to spread what they do over time.",
+		{Name: "fqdn_rand", Doc: "Returns a number from 0 to below a limit that is always the same for a node and a seed, and different for other nodes. It can be used to spread work over time.",
 			Signatures: old("Any $limit, Any $seed = '', Any $downcase = false, Any *$more", fqdnRand)},
 	}
 }
 
-// bytesPerStep is how much of a text is summed in the time of a step.
+// bytesPerStep is the number of bytes that are hashed in the time of a step.
 const bytesPerStep = 32
 
 func md5Sum(s string) []byte    { h := md5.Sum([]byte(s)); return h[:] }
@@ -75,7 +75,7 @@ func fqdnRand(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.Int(SeededRand(md5Sum(fmt.Sprintf("%s:%d:%s", fqdn, limit, seed)), uint64(limit))), nil
 }
 
-// leadingInt is the number a text begins with, as Ruby's to_i reads it.
+// leadingInt returns the integer at the beginning of s, as Ruby's to_i does.
 func leadingInt(s string) int64 {
 	s = strings.TrimLeft(s, spaces)
 	n := 0

@@ -9,20 +9,21 @@ import (
 	"bolt/puppet/value"
 )
 
-// Files are the files that functions read: those of modules by "module/path",
-// others by their absolute path.
+// Files are the files that functions read. Files of modules are named
+// "module/path", others by their absolute path.
 type Files interface {
-	// Find returns where a file is: below the folder area ("files",
-	// "templates") of a module, or the path itself if it is absolute and
-	// there. ok is false if there is none.
+	// Find returns the path of a file in the directory area ("files",
+	// "templates") of a module. An absolute path is returned itself if the file
+	// exists. If the file does not exist, ok is false.
 	Find(area, path string) (found string, ok bool)
-	// Read returns the bytes of a file that Find has found. It ends with ctx.
+	// Read returns the content of a file that Find has found. It ends when ctx
+	// is done.
 	Read(ctx context.Context, found string) ([]byte, error)
-	// Module returns the folder of a module.
+	// Module returns the directory of a module.
 	Module(name string) (dir string, ok bool)
 }
 
-// nothing is Files where there are none.
+// nothing implements Files without any files.
 type nothing struct{}
 
 func (nothing) Find(string, string) (string, bool)           { return "", false }
@@ -42,11 +43,11 @@ func fromFiles(o Options) []*eval.Function {
 	}
 	const params = "Hash[Pattern[/^\\w+$/], Any] $params = {}"
 	return []*eval.Function{
-		{Name: "find_file", Doc: "Returns where the first of some files is that exists, written as module/path or as an absolute path, or undef.", Signatures: finding(files, "files")},
-		{Name: "find_template", Doc: "Returns where the first of some templates is that exists, written as module/path or as an absolute path, or undef.", Signatures: finding(files, "templates")},
-		{Name: "module_directory", Doc: "Returns the folder of the first of some modules that exists, or undef.",
+		{Name: "find_file", Doc: "Returns the path of the first of several files that exists, written as module/path or as an absolute path, or undef.", Signatures: finding(files, "files")},
+		{Name: "find_template", Doc: "Returns the path of the first of several templates that exists, written as module/path or as an absolute path, or undef.", Signatures: finding(files, "templates")},
+		{Name: "module_directory", Doc: "Returns the folder of the first of several modules that exists, or undef.",
 			Signatures: named(func(name string) (string, bool) { return files.Module(name) })},
-		{Name: "file", Doc: "Returns the text of the first of some files that exists, written as module/path or as an absolute path.",
+		{Name: "file", Doc: "Returns the text of the first of several files that exists, written as module/path or as an absolute path.",
 			Signatures: one("String *$paths", func(c *eval.Call) (value.Value, error) {
 				for _, p := range c.Args {
 					if at, ok := files.Find("files", string(p.(value.String))); ok {
@@ -104,11 +105,12 @@ func fromFiles(o Options) []*eval.Function {
 	}
 }
 
-// inlineName is what Puppet calls the file of a template that is in none.
+// inlineName is Puppet's file name for a template that is not in a file.
 const inlineName = "inlined-epp-text"
 
-// within is the error of a template that is a text of the program: its place is
-// that of the call, and its message tells the place in the text.
+// within returns the error of a template that is a string in the program. Its
+// position is that of the call. Its message contains the position in the
+// template.
 func within(err error) error {
 	errs, ok := errors.AsType[syntax.Errors](err)
 	if !ok || len(errs) == 0 {
@@ -124,13 +126,13 @@ func render(c *eval.Call, p *syntax.Program, local bool) (value.Value, error) {
 	return c.Template(p, params, local)
 }
 
-// finding are the signatures of find_file and find_template.
+// finding returns the signatures of find_file and find_template.
 func finding(files Files, area string) []eval.Signature {
 	return named(func(path string) (string, bool) { return files.Find(area, path) })
 }
 
-// named are the signatures of a function that takes names, or an array of
-// them, and returns the first answer.
+// named returns the signatures of a function that takes names or an array of
+// names, and returns the first result.
 func named(find func(string) (string, bool)) []eval.Signature {
 	first := func(list []value.Value) (value.Value, error) {
 		for _, v := range list {

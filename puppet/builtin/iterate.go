@@ -11,9 +11,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// An item is what an iteration yields: an entry of a hash, or a value.
+// An item is a step of an iteration: an entry of a hash, or a value.
 type item struct {
-	key value.Value // of an entry; else nil
+	key value.Value // of an entry; otherwise nil
 	val value.Value
 }
 
@@ -25,9 +25,9 @@ func (i item) value() value.Value {
 	return i.val
 }
 
-// items returns what a value iterates over. Signatures have made sure that it
-// does, but for what a type does not tell: an endless range, a negative
-// number.
+// items returns the items of an iteration over v. The signatures ensure that v
+// can be iterated, except for an infinite range and a negative number, which
+// types do not exclude.
 func items(v value.Value) (iter.Seq[item], error) {
 	if p, ok := progressionOf(v); ok {
 		return p.items(), nil
@@ -79,7 +79,7 @@ func items(v value.Value) (iter.Seq[item], error) {
 	return nil, eval.Errorf("not-iterable", "%s cannot be iterated over", value.DescribeValue(v))
 }
 
-// iterated is what an iterator yields.
+// iterated returns the items of an iterator.
 func iterated(it *value.Iterator) iter.Seq[item] {
 	return func(yield func(item) bool) {
 		for v := range it.All() {
@@ -94,17 +94,17 @@ func iterated(it *value.Iterator) iter.Seq[item] {
 	}
 }
 
-// A loop is one call of a function that gives items to its block.
+// A loop is a call of a function that passes items to its block.
 type loop struct {
 	*eval.Call
 	seq    iter.Seq[item]
-	two    bool // the block gets key and value, or place and value
-	values bool // a block of one parameter gets values of entries
-	kept   int  // elements that the result has by now
+	two    bool // the block gets key and value, or index and value
+	values bool // a block with one parameter gets the values of entries
+	kept   int  // number of elements in the result so far
 }
 
-// each calls the block with each item, and f with the item, its place and the
-// block's result. f returns false to end the loop.
+// each calls the block for each item, and f with the item, its index and the
+// result of the block. f returns false to end the loop.
 func (l *loop) each(f func(place int, i item, result value.Value) bool) error {
 	place := 0
 	for i := range l.seq {
@@ -134,7 +134,8 @@ func (l *loop) each(f func(place int, i item, result value.Value) bool) error {
 	return nil
 }
 
-// unlessBreak is err, but nil for break(): the loop has what it has.
+// unlessBreak returns err, but nil for break(). The loop then returns its
+// result so far.
 func unlessBreak(err error) error {
 	if eval.IsBreak(err) {
 		return nil
@@ -142,7 +143,7 @@ func unlessBreak(err error) error {
 	return err
 }
 
-// loops are the signatures of a function that iterates over its first
+// loops returns the signatures of a function that iterates over its first
 // argument, with a block of two parameters or of one.
 func loops(params string, run func(l *loop) (value.Value, error)) []eval.Signature {
 	with := func(two bool) func(c *eval.Call) (value.Value, error) {
@@ -160,15 +161,15 @@ func loops(params string, run func(l *loop) (value.Value, error)) []eval.Signatu
 	}
 }
 
-// clustered are the signatures of a function that would rather call its block
-// with one argument than with two.
+// clustered returns the signatures of a function that prefers to call its block
+// with one argument.
 func clustered(run func(l *loop) (value.Value, error)) []eval.Signature {
 	list := loops("Collection $list", run)
 	slices.Reverse(list)
 	return list
 }
 
-// iteration are the functions that go through values with a block.
+// iteration are the functions that iterate over values with a block.
 func iteration() []*eval.Function {
 	return []*eval.Function{
 		{
@@ -178,43 +179,43 @@ func iteration() []*eval.Function {
 		},
 		{
 			Name:       "map",
-			Doc:        "Returns the array of what the block answers for each element.",
+			Doc:        "Returns the array of the results of the block for each element.",
 			Signatures: loops("Iterable $list", mapEach),
 		},
 		{
 			Name:       "filter",
-			Doc:        "Returns the elements for which the block's answer is true: of a hash a hash, else an array.",
+			Doc:        "Returns the elements for which the result of the block is true. For a hash it returns a hash, otherwise an array.",
 			Signatures: loops("Iterable $list", filter),
 		},
 		{
 			Name:       "all",
-			Doc:        "Tells whether the block's answer is true for every element; it is asked until one is not.",
+			Doc:        "Returns whether the result of the block is true for every element. It stops at the first one that is not.",
 			Signatures: loops("Iterable $list", all),
 		},
 		{
 			Name:       "any",
-			Doc:        "Tells whether the block's answer is true for some element; it is asked until one is.",
+			Doc:        "Returns whether the result of the block is true for an element. It stops at the first one.",
 			Signatures: loops("Iterable $list", anyOf),
 		},
 		{
 			Name: "index",
-			Doc: "Returns the key or the place of the first element for which the block's answer is true, or that is equal to a value; " +
-				"in a string, the place of a text or of a match. Without any, undef.",
+			Doc: "Returns the key or the index of the first element for which the result of the block is true, or that is equal to a value; " +
+				"in a string, the index of a substring or of a match. If there is none, it returns undef.",
 			Signatures: append(loops("Iterable $list", index), indexOf()...),
 		},
 		{
 			Name:       "reduce",
-			Doc:        "Calls the block with what it answered last and the next element, and returns its last answer. It begins with a start value, or with the first element.",
+			Doc:        "Calls the block with its last result and the next element, and returns the last result. It begins with a start value, or with the first element.",
 			Signatures: reductions(),
 		},
 		{
 			Name:       "group_by",
-			Doc:        "Returns a hash of the block's answers, each with the array of elements for which that was the answer.",
+			Doc:        "Returns a hash from each result of the block to the array of elements with that result.",
 			Signatures: clustered(groupBy),
 		},
 		{
 			Name:       "partition",
-			Doc:        "Returns two arrays: the elements for which the block's answer is true, and the others.",
+			Doc:        "Returns two arrays: the elements for which the result of the block is true, and the others.",
 			Signatures: clustered(partition),
 		},
 		{
@@ -224,17 +225,17 @@ func iteration() []*eval.Function {
 		},
 		{
 			Name:       "step",
-			Doc:        "Goes through every n-th element, the first one first: calls the block with each, or returns an iterator.",
+			Doc:        "Iterates over every n-th element, beginning with the first: calls the block with each, or returns an iterator.",
 			Signatures: lazily("Iterable $list, Integer[1] $n", steps),
 		},
 		{
 			Name:       "reverse_each",
-			Doc:        "Goes through the elements from the last to the first: calls the block with each, or returns an iterator.",
+			Doc:        "Iterates over the elements from the last to the first: calls the block with each, or returns an iterator.",
 			Signatures: lazily("Iterable $list", backwards),
 		},
 		{
 			Name: "with",
-			Doc:  "Calls the block with the arguments and returns its answer.",
+			Doc:  "Calls the block with the arguments and returns its result.",
 			Signatures: []eval.Signature{{Params: "Any *$args", Block: "Callable", Run: func(c *eval.Call) (value.Value, error) {
 				return c.Yield(c.Args...)
 			}}},
@@ -251,7 +252,7 @@ func iteration() []*eval.Function {
 		},
 		{
 			Name: "lest",
-			Doc:  "Returns the value, or what the block answers if the value is undef.",
+			Doc:  "Returns the value, or the result of the block if the value is undef.",
 			Signatures: []eval.Signature{{Params: "Any $value", Block: "Callable[0, 0]", Run: func(c *eval.Call) (value.Value, error) {
 				if value.IsUndef(c.Args[0]) {
 					return c.Yield()
@@ -280,7 +281,8 @@ func mapEach(l *loop) (value.Value, error) {
 	return value.NewArray(out...), unlessBreak(err)
 }
 
-// filter: break() is an error where a hash is filtered, as in Puppet.
+// filter implements the function filter. As in Puppet, break() is an error if a
+// hash is filtered.
 func filter(l *loop) (value.Value, error) {
 	if _, ok := l.Args[0].(*value.Hash); ok {
 		var out value.HashBuilder
@@ -334,7 +336,7 @@ func index(l *loop) (value.Value, error) {
 	return at, err
 }
 
-// place is how an item is found again: its key, or where it is.
+// place returns the key of an item, or its index.
 func (i item) place(n int) value.Value {
 	if i.key != nil {
 		return i.key
@@ -342,7 +344,7 @@ func (i item) place(n int) value.Value {
 	return value.Int(n)
 }
 
-// indexOf are the signatures of index without a block.
+// indexOf returns the signatures of index without a block.
 func indexOf() []eval.Signature {
 	return []eval.Signature{
 		{Params: "String $text, Variant[String, Regexp] $part", Run: func(c *eval.Call) (value.Value, error) {
@@ -388,7 +390,8 @@ func indexOf() []eval.Signature {
 	}
 }
 
-// sameNumber: 1 and 1.0 are equal, though they are two keys of a hash.
+// sameNumber reports whether two numbers are equal. 1 and 1.0 are equal,
+// although they are different keys of a hash.
 func sameNumber(a, b value.Value) bool {
 	switch a := a.(type) {
 	case value.Int:
@@ -401,7 +404,7 @@ func sameNumber(a, b value.Value) bool {
 	return false
 }
 
-// reductions are the signatures of reduce.
+// reductions returns the signatures of reduce.
 func reductions() []eval.Signature {
 	reduce := func(c *eval.Call, memo value.Value) (value.Value, error) {
 		seq, err := items(c.Args[0])
@@ -433,12 +436,12 @@ func reductions() []eval.Signature {
 	}
 }
 
-// groupCost is how many elements a group counts as: it is an entry of a hash
-// that is being built, one of the result, and an array.
+// groupCost is the number of elements that a group counts as: an entry of the
+// hash that is being built, an entry of the result, and an array.
 const groupCost = 2
 
 func groupBy(l *loop) (value.Value, error) {
-	var keys value.HashBuilder // to places in groups
+	var keys value.HashBuilder // to indexes in groups
 	var groups [][]value.Value
 	var tired error
 	err := l.each(func(_ int, i item, v value.Value) bool {
@@ -481,7 +484,7 @@ func partition(l *loop) (value.Value, error) {
 	return value.NewArray(value.NewArray(yes...), value.NewArray(no...)), err
 }
 
-// cuts are the signatures of slice.
+// cuts returns the signatures of slice.
 func cuts() []eval.Signature {
 	return []eval.Signature{
 		{Params: "Hash $list, Integer[1] $size", Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
@@ -493,8 +496,8 @@ func cuts() []eval.Signature {
 	}
 }
 
-// cut gives slices to the block; filler takes the places that a last, shorter
-// slice leaves to the parameters of a block.
+// cut passes slices to the block. If the last slice is shorter, filler is the
+// value of the remaining parameters.
 func cut(c *eval.Call, filler value.Value) (value.Value, error) {
 	seq, err := items(c.Args[0])
 	if err != nil {
@@ -538,7 +541,7 @@ func cut(c *eval.Call, filler value.Value) (value.Value, error) {
 		if err := c.Step(1); err != nil {
 			return nil, err
 		}
-		if err := c.Elements(len(part) + 2*len(out)); err != nil { // each slice is an array of its own
+		if err := c.Elements(len(part) + 2*len(out)); err != nil { // each slice is an array
 			return nil, err
 		}
 		if len(part) == size {
@@ -561,11 +564,11 @@ func cut(c *eval.Call, filler value.Value) (value.Value, error) {
 // maxSlice is larger than any list that fits in memory.
 const maxSlice = 1 << 31
 
-// A way is how to go through items: a progression, or what gives them.
+// A way is an order in which items are visited: a progression, or a sequence.
 type way struct {
 	numbers *progression
 	seq     iter.Seq[item]
-	through int // how many iterators seq goes through
+	through int // number of iterators that seq uses
 }
 
 func (w way) items() iter.Seq[item] {
@@ -575,13 +578,13 @@ func (w way) items() iter.Seq[item] {
 	return w.seq
 }
 
-// through is how many iterators an iterator goes through: that of one takes
-// stack for each of them.
+// through is the number of nested iterators of an iterator. Each of them takes
+// stack.
 type through int
 
 const maxThrough = 1000
 
-// iterator returns what goes through the items of a value this way.
+// iterator returns an iterator over the items of a value in this order.
 func (w way) iterator(of value.Value) value.Value {
 	it := value.NewIterator(value.ElementType(of), func(yield func(value.Value) bool) {
 		w.items()(func(i item) bool { return yield(i.value()) })
@@ -594,8 +597,8 @@ func (w way) iterator(of value.Value) value.Value {
 	return it
 }
 
-// steps is each n-th item. What is no progression is in memory, so that
-// counting out what is passed over ends.
+// steps returns every n-th item. Values other than progressions are in memory,
+// so skipping items one by one ends.
 func steps(c *eval.Call) (way, error) {
 	n := uint64(value.ClampInt(c.Args[1]))
 	if p, ok := progressionOf(c.Args[0]); ok {
@@ -634,7 +637,7 @@ func steps(c *eval.Call) (way, error) {
 	}}, err
 }
 
-// backwards is the items from the last to the first.
+// backwards returns the items from the last to the first.
 func backwards(c *eval.Call) (way, error) {
 	if p, ok := progressionOf(c.Args[0]); ok {
 		p = p.reversed()
@@ -660,8 +663,8 @@ func backwards(c *eval.Call) (way, error) {
 	}}, nil
 }
 
-// lazily are the signatures of a function that goes through items in another
-// way: without a block it returns an iterator.
+// lazily returns the signatures of a function that visits items in another
+// order. Without a block, it returns an iterator.
 func lazily(params string, in func(c *eval.Call) (way, error)) []eval.Signature {
 	return []eval.Signature{
 		{Params: params, Run: func(c *eval.Call) (value.Value, error) {

@@ -3,12 +3,13 @@ package builtin
 import "math/bits"
 
 // SeededRand returns the number from 0 to below limit that Ruby's
-// Random.new(seed).rand(limit) gives, for a seed written as bytes, the most
+// Random.new(seed).rand(limit) returns. The seed is given as bytes, the most
 // significant first.
 func SeededRand(seed []byte, limit uint64) uint64 { return NewTwister(seed).Below(limit) }
 
-// Below returns the next number from 0 to below limit: Ruby's Random#rand,
-// which takes as many bits as there can be, again until they are below.
+// Below returns the next number from 0 to below limit. Like Ruby's Random#rand,
+// it takes as many bits as limit needs, and repeats this until the number is
+// below limit.
 func (m *Twister) Below(limit uint64) uint64 {
 	if limit <= 1 {
 		return 0
@@ -29,8 +30,8 @@ func (m *Twister) Below(limit uint64) uint64 {
 	}
 }
 
-// wordsOf is a number as 32-bit words, the least significant first, without
-// zeros on top, and without a top word of 1 as Ruby drops it.
+// wordsOf converts a number to 32-bit words, the least significant first,
+// without leading zeros. Like Ruby, it drops a top word of 1.
 func wordsOf(b []byte) []uint32 {
 	var w []uint32
 	for end := len(b); end > 0; end -= 4 {
@@ -58,13 +59,13 @@ const (
 )
 
 // A Twister is Ruby's Random: the Mersenne Twister MT19937 (Matsumoto and
-// Nishimura, 1998), seeded by an array of words.
+// Nishimura, 1998), seeded with an array of words.
 type Twister struct {
 	state [twisterSize]uint32
 	at    int
 }
 
-// NewTwister returns Random.new of a seed that is written as bytes, the most
+// NewTwister returns Random.new(seed). The seed is given as bytes, the most
 // significant first.
 func NewTwister(seed []byte) *Twister {
 	key := wordsOf(seed)

@@ -9,15 +9,15 @@ import (
 	"bolt/puppet/value"
 )
 
-// navigation are the functions that find values in values.
+// navigation are the functions that find values in collections.
 func navigation() []*eval.Function {
 	return []*eval.Function{
-		{Name: "dig", Doc: "Returns what is found in nested collections by one key or place after another, or undef where there is nothing.",
+		{Name: "dig", Doc: "Returns the value in nested collections at a list of keys and indexes, or undef if there is none.",
 			Signatures: one("Optional[Collection] $data, Any *$keys", func(c *eval.Call) (value.Value, error) {
 				return dig(c.Args[0], c.Args[1:])
 			}),
 			Path: func(args []value.Value) []value.Value { return args[1:] }},
-		{Name: "get", Doc: "Returns what is found in nested collections by keys and places with dots between them, or a default. The block gets the error of a path that leads into something else than a collection.",
+		{Name: "get", Doc: "Returns the value in nested collections at keys and indexes that are separated by dots, or a default. The block gets the error of a path that leads into a value that is not a collection.",
 			Signatures: []eval.Signature{{Params: "Any $data, String $path, Any $default = undef", Block: "Optional[Callable[1, 1]]", Run: func(c *eval.Call) (value.Value, error) {
 				return get(c, c.Args[0], string(c.Args[1].(value.String)))
 			}}},
@@ -29,13 +29,12 @@ func navigation() []*eval.Function {
 				keys, _ := splitPath(string(path))
 				return keys
 			}},
-		{Name: "getvar", Doc: "Returns the value of a variable, or what is found in it by keys and places with dots between them, or a default.",
+		{Name: "getvar", Doc: "Returns the value of a variable, or the value in it at keys and indexes that are separated by dots, or a default.",
 			Signatures: []eval.Signature{{Params: `Pattern[/\A(?:::)?(?:[a-z]\w*::)*[a-z_]\w*(?:\.|\Z)/] $path, Any $default = undef`, Block: "Optional[Callable[1, 1]]", Run: getvar}}},
 	}
 }
 
-// errPath is the error of a path that leads nowhere, as the block of get gets
-// it.
+// errPath is the error of an invalid path, which the block of get receives.
 type errPath struct {
 	code, msg string
 	details   *value.Hash
@@ -43,7 +42,7 @@ type errPath struct {
 
 func (e *errPath) Error() string { return e.msg }
 
-// Unwrap gives the error its kind.
+// Unwrap returns an error with the kind.
 func (e *errPath) Unwrap() error { return eval.Errorf("bad-index", "%s", e.msg) }
 
 func dig(data value.Value, keys []value.Value) (value.Value, error) {
@@ -82,7 +81,7 @@ func dig(data value.Value, keys []value.Value) (value.Value, error) {
 	return data, nil
 }
 
-// get follows a path; the default and the block are the call's.
+// get follows a path. The default and the block are those of the call.
 func get(c *eval.Call, data value.Value, path string) (value.Value, error) {
 	fallback := c.Arg(2)
 	if fallback == nil {
@@ -96,12 +95,12 @@ func get(c *eval.Call, data value.Value, path string) (value.Value, error) {
 	}
 	keys, ok := splitPath(path)
 	if !ok {
-		return nil, eval.Errorf("invalid-path", "%q is no path: keys with dots between them, in quotes where a key has dots", path)
+		return nil, eval.Errorf("invalid-path", "%q is not a path: keys must be separated by dots, and a key with dots must be in quotes", path)
 	}
 	switch data.(type) {
 	case *value.Array, *value.Hash:
 	default:
-		return nil, eval.Errorf("type-mismatch", "%s is no collection to find %q in", value.DescribeValue(data), path)
+		return nil, eval.Errorf("type-mismatch", "%s is not a collection, so %q cannot be found in it", value.DescribeValue(data), path)
 	}
 	v, err := dig(data, keys)
 	var wrong *errPath
@@ -140,8 +139,8 @@ func getvar(c *eval.Call) (value.Value, error) {
 	return get(&in, v, path)
 }
 
-// splitPath cuts a path at its dots. Parts in quotes may hold dots; parts of
-// digits are numbers.
+// splitPath splits a path at its dots. Parts in quotes can contain dots. Parts
+// of digits are numbers.
 func splitPath(path string) (keys []value.Value, ok bool) {
 	for {
 		part, rest := "", ""

@@ -24,9 +24,9 @@ func numbers() []*eval.Function {
 					return abs(v)
 				}},
 			}},
-		{Name: "ceiling", Doc: "Returns the smallest whole number that is not below a number.", Signatures: rounding(math.Ceil)},
-		{Name: "floor", Doc: "Returns the largest whole number that is not above a number.", Signatures: rounding(math.Floor)},
-		{Name: "round", Doc: "Returns the whole number next to a number; halves go away from zero.",
+		{Name: "ceiling", Doc: "Returns the smallest integer that is not below a number.", Signatures: rounding(math.Ceil)},
+		{Name: "floor", Doc: "Returns the largest integer that is not above a number.", Signatures: rounding(math.Floor)},
+		{Name: "round", Doc: "Rounds a number to the nearest integer; halves are rounded away from zero.",
 			Signatures: one("Numeric $number", func(c *eval.Call) (value.Value, error) {
 				return whole(c.Args[0], func(x float64) float64 {
 					if x > 0 {
@@ -53,14 +53,14 @@ func abs(v value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// isDecimal reports whether a text is digits with an optional sign and
-// fraction: what abs() takes of texts.
+// isDecimal reports whether s consists of digits with an optional sign and
+// fraction. abs() accepts such strings.
 func isDecimal(s string) bool {
 	whole, fraction, dot := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	return isDigits(whole) && (!dot || isDigits(fraction))
 }
 
-// rounding are the signatures of a function that makes numbers whole.
+// rounding returns the signatures of a function that rounds numbers.
 func rounding(round func(float64) float64) []eval.Signature {
 	return []eval.Signature{
 		{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return whole(c.Args[0], round) }},
@@ -68,7 +68,7 @@ func rounding(round func(float64) float64) []eval.Signature {
 			c.Deprecated(c.Name + "() of a string, which is made a number, is deprecated")
 			v, ok := value.ParseNumber(strings.TrimSpace(string(c.Args[0].(value.String))))
 			if !ok {
-				return nil, eval.Errorf("not-numeric", "%s is no number", inspect(c.Args[0]))
+				return nil, eval.Errorf("not-numeric", "%s is not a number", inspect(c.Args[0]))
 			}
 			return whole(v, round)
 		}},

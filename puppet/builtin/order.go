@@ -11,10 +11,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// ordering are the functions that put values in an order.
+// ordering are the functions that sort or compare values.
 func ordering() []*eval.Function {
 	return []*eval.Function{
-		{Name: "sort", Doc: "Returns the elements of an array, or the characters of a string, in order. The block says which of two comes first, by a number below, equal to, or above 0.",
+		{Name: "sort", Doc: "Returns the elements of an array, or the characters of a string, in order. The block compares two elements and returns a number below, equal to, or above 0.",
 			Signatures: []eval.Signature{
 				{Params: "String $text", Block: "Optional[Callable[2, 2]]", Run: func(c *eval.Call) (value.Value, error) {
 					seq, err := items(c.Args[0])
@@ -39,9 +39,9 @@ func ordering() []*eval.Function {
 			}},
 		{Name: "compare", Doc: "Returns -1, 0 or 1: whether the first value comes before, is equal to, or comes after the second. Strings are compared without case, unless the third argument is false.",
 			Signatures: comparisons()},
-		{Name: "max", Doc: "Returns the largest of the arguments, or of the elements of an array; the block says which of two is larger.", Signatures: extremes("max", 1)},
-		{Name: "min", Doc: "Returns the smallest of the arguments, or of the elements of an array; the block says which of two is larger.", Signatures: extremes("min", -1)},
-		{Name: "versioncmp", Doc: "Returns -1, 0 or 1: whether the first version is older than, as old as, or newer than the second. With true as the third argument, zeros at the end do not count.",
+		{Name: "max", Doc: "Returns the largest of the arguments, or of the elements of an array; the block compares two values.", Signatures: extremes("max", 1)},
+		{Name: "min", Doc: "Returns the smallest of the arguments, or of the elements of an array; the block compares two values.", Signatures: extremes("min", -1)},
+		{Name: "versioncmp", Doc: "Returns -1, 0 or 1: whether the first version is older than, as old as, or newer than the second. With true as the third argument, zeros at the end are ignored.",
 			Signatures: one("String $a, String $b, Boolean $ignore_trailing_zeroes = false", func(c *eval.Call) (value.Value, error) {
 				zeroes := c.Arg(2) == value.Bool(true)
 				return value.Int(CompareVersions(string(c.Args[0].(value.String)), string(c.Args[1].(value.String)), zeroes)), nil
@@ -49,7 +49,7 @@ func ordering() []*eval.Function {
 	}
 }
 
-// sortBy sorts by the block, or by nature.
+// sortBy sorts with the block, or in the natural order.
 func sortBy(c *eval.Call, list []value.Value) error {
 	var failure error
 	slices.SortFunc(list, func(a, b value.Value) int {
@@ -65,7 +65,7 @@ func sortBy(c *eval.Call, list []value.Value) error {
 	return failure
 }
 
-// compareBy asks the block, or compares by nature.
+// compareBy compares with the block, or in the natural order.
 func compareBy(c *eval.Call, a, b value.Value) (int, error) {
 	if c.Block == nil {
 		if err := c.Walk(a); err != nil {
@@ -83,11 +83,11 @@ func compareBy(c *eval.Call, a, b value.Value) (int, error) {
 	case value.Float:
 		return cmp.Compare(n, 0), nil
 	}
-	return 0, eval.Errorf("not-comparable", "the block answered %s, which is no number, for %s and %s", value.DescribeValue(v), value.DescribeValue(a), value.DescribeValue(b))
+	return 0, eval.Errorf("not-comparable", "the block returned %s for %s and %s, which is not a number", value.DescribeValue(v), value.DescribeValue(a), value.DescribeValue(b))
 }
 
-// natural is the order that values of a kind have among each other: strings
-// with case, arrays by their first elements that differ.
+// natural returns the natural order of two values of the same kind: strings
+// with case, arrays by the first elements that differ.
 func natural(a, b value.Value) (int, error) {
 	switch x := a.(type) {
 	case value.String:
@@ -116,7 +116,7 @@ func natural(a, b value.Value) (int, error) {
 	return 0, eval.Errorf("not-comparable", "%s and %s have no order", value.DescribeValue(a), value.DescribeValue(b))
 }
 
-// comparisons are the signatures of compare.
+// comparisons returns the signatures of compare.
 func comparisons() []eval.Signature {
 	order := func(c *eval.Call) (value.Value, error) {
 		n, err := value.Compare(c.Args[0], c.Args[1])
@@ -138,7 +138,7 @@ func comparisons() []eval.Signature {
 	}
 }
 
-// lowerASCII is the case in which Ruby's casecmp compares.
+// lowerASCII converts ASCII letters to lower case, as Ruby's casecmp does.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -148,7 +148,7 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// extremes are the signatures of max (sign 1) and min (sign -1).
+// extremes returns the signatures of max (sign 1) and min (sign -1).
 func extremes(name string, sign int) []eval.Signature {
 	pick := func(c *eval.Call, list []value.Value) (value.Value, error) {
 		if len(list) == 0 {
@@ -194,7 +194,7 @@ func extremes(name string, sign int) []eval.Signature {
 	}
 }
 
-// ordered tells whether values are of one kind that has an order.
+// ordered reports whether all values have the same kind and can be compared.
 func ordered(list []value.Value) bool {
 	kind := func(v value.Value) int {
 		switch v.(type) {
@@ -213,9 +213,9 @@ func ordered(list []value.Value) bool {
 	return first != 0 && !slices.ContainsFunc(list, func(v value.Value) bool { return kind(v) != first })
 }
 
-// coerced compares values as max and min do when they have no order: as
-// numbers if both look like one, else as strings. as is what values of another
-// kind were made.
+// coerced compares values without an order as max and min do: as numbers if
+// both look like numbers, otherwise as strings. as is the kind to which values
+// were converted.
 func coerced(c *eval.Call, a, b value.Value) (n int, as string, err error) {
 	x, err := Text(c, a)
 	if err != nil {
@@ -237,7 +237,7 @@ func coerced(c *eval.Call, a, b value.Value) (n int, as string, err error) {
 	return strings.Compare(x, y), as, nil
 }
 
-// number reads what looks like a number to max and min.
+// number parses a string that looks like a number to max and min.
 func number(s string) (float64, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || digits[0] < '0' || digits[0] > '9' {
@@ -247,8 +247,8 @@ func number(s string) (float64, bool) {
 	return f, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// CompareVersions compares versions as package managers do: numbers by their
-// value, letters as text, "-" before ".", and what has more parts later.
+// CompareVersions compares versions as package managers do: numbers by value,
+// letters as text, "-" before ".". A version with more parts is later.
 func CompareVersions(a, b string, ignoreZeroes bool) int {
 	if ignoreZeroes {
 		a, b = withoutZeroes(a), withoutZeroes(b)
@@ -276,8 +276,8 @@ func CompareVersions(a, b string, ignoreZeroes bool) int {
 	return strings.Compare(a, b)
 }
 
-// versionPart returns what a version begins with, a number, a word, a dot or a
-// dash, and the rest.
+// versionPart splits off the first part of a version: a number, a word, a dot
+// or a dash.
 func versionPart(s string) (part, rest string) {
 	i := 1
 	switch c := s[0]; {
@@ -305,8 +305,8 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// withoutZeroes is a version whose number ends in neither zeros nor dots. As in
-// Puppet, 10 becomes 1.
+// withoutZeroes returns a version without zeros and dots at the end of its
+// number. As in Puppet, 10 becomes 1.
 func withoutZeroes(s string) string {
 	head, tail, dash := strings.Cut(strings.TrimRight(s, "-"), "-")
 	head = strings.TrimRight(head, ".0")

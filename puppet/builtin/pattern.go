@@ -8,13 +8,13 @@ import (
 	"bolt/puppet/value"
 )
 
-// patterns are the functions of regular expressions.
+// patterns are the functions for regular expressions.
 func patterns() []*eval.Function {
 	const target = "Variant[String, Sensitive[String], Array[Variant[String, Sensitive[String]]], Sensitive[Array[Variant[String, Sensitive[String]]]]] $target"
 	return []*eval.Function{
-		{Name: "split", Doc: "Returns the parts of a string that a pattern separates; groups of the pattern are parts too, and empty parts at the end are left out. Of something sensitive, the result is sensitive.",
+		{Name: "split", Doc: "Returns the parts of a string that a pattern separates; groups of the pattern are parts, too, and empty parts at the end are removed. If an argument is sensitive, the result is sensitive.",
 			Signatures: one("Variant[String, Sensitive[String]] $text, Variant[String, Regexp, Type[Regexp]] $pattern", split)},
-		{Name: "match", Doc: "Returns the text that a pattern matches and the texts of its groups, or undef. Of an array of strings, it returns an array of these.",
+		{Name: "match", Doc: "Returns the text that a pattern matches and the texts of its groups, or undef. For an array of strings, it returns an array of these results.",
 			Signatures: []eval.Signature{
 				{Params: "String $text, Any $pattern", Run: func(c *eval.Call) (value.Value, error) {
 					return match(c, c.Args[0].(value.String), c.Args[1])
@@ -31,7 +31,7 @@ func patterns() []*eval.Function {
 					return value.NewArray(out...), nil
 				}},
 			}},
-		{Name: "regsubst", Doc: "Returns a string in which what a pattern matches is replaced: by a text, in which \\1 and \\k<name> are groups, or by what a hash has for it. " +
+		{Name: "regsubst", Doc: "Replaces the matches of a pattern in a string: with a string, in which \\1 and \\k<name> are groups, or with the value in a hash. " +
 			"Flags: G replaces all matches, I ignores case, M lets a dot match line ends, E allows white space in the pattern.",
 			Signatures: []eval.Signature{
 				{Params: target + ", String $pattern, Variant[String, Hash[String, String]] $replacement, Optional[Pattern[/^[GEIM]*$/]] $flags = undef, Enum['N', 'E', 'S', 'U'] $encoding = 'N'", Run: regsubst},
@@ -40,7 +40,7 @@ func patterns() []*eval.Function {
 	}
 }
 
-// regexpOf makes a pattern of a string, a Regexp or a type of one.
+// regexpOf makes a pattern from a string, a Regexp or a Regexp type.
 func regexpOf(v value.Value, options string) (*value.Regexp, error) {
 	src := ""
 	switch v := v.(type) {
@@ -54,7 +54,7 @@ func regexpOf(v value.Value, options string) (*value.Regexp, error) {
 		}
 	}
 	if options != "" {
-		// The line end closes a comment that the pattern may end with.
+		// The line end closes a comment at the end of the pattern.
 		src = "(?" + options + ":" + src + ")"
 		if strings.Contains(options, "x") {
 			src = src[:len(src)-1] + "\n)"
@@ -73,7 +73,7 @@ func split(c *eval.Call) (value.Value, error) {
 		v, secret = s.Unwrap(), true
 	}
 	text := string(v.(value.String))
-	if c.Elements(len(text)+1) != nil { // so long that the parts may be too many
+	if c.Elements(len(text)+1) != nil { // so long that there can be too many parts
 		n := 0
 		for groups, err := range re.Within(c.Budget()).All(text) {
 			if err != nil {
@@ -166,7 +166,7 @@ func regsubst(c *eval.Call) (value.Value, error) {
 		}
 	}
 	pattern := c.Args[1]
-	if t, ok := pattern.(*value.RegexpType); ok { // as in Puppet, its text is looked for as it is
+	if t, ok := pattern.(*value.RegexpType); ok { // as in Puppet, its source is matched literally
 		source := ""
 		if t.Pattern != nil {
 			source = t.Pattern.Source()
@@ -185,7 +185,7 @@ func regsubst(c *eval.Call) (value.Value, error) {
 			return re.Within(c.Budget()).Replace(s, string(r.(value.String)), all)
 		}
 	}
-	bytes := 0 // of all strings that are made
+	bytes := 0 // of all resulting strings
 	var change func(v value.Value) (value.Value, error)
 	change = func(v value.Value) (value.Value, error) {
 		switch v := v.(type) {
@@ -203,8 +203,8 @@ func regsubst(c *eval.Call) (value.Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			// Differs from Puppet: what is made of a sensitive array stays
-			// sensitive there, too.
+			// Differs from Puppet: the result for a sensitive array is
+			// sensitive, too.
 			return value.NewSensitive(r), nil
 		default:
 			s, err := replace(string(v.(value.String)))
@@ -218,7 +218,8 @@ func regsubst(c *eval.Call) (value.Value, error) {
 	return change(c.Args[0])
 }
 
-// replaceFrom replaces matches by what a hash has for their text, or nothing.
+// replaceFrom replaces matches with their values in a hash. A match that is not
+// in the hash is removed.
 func replaceFrom(c *eval.Call, re *value.Regexp, s string, by *value.Hash, all bool) (string, error) {
 	var b strings.Builder
 	at := 0

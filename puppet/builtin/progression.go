@@ -6,19 +6,19 @@ import (
 	"bolt/puppet/value"
 )
 
-// A progression is numbers at equal distances. Ranges can have more of them
-// than anybody could go through, so every n-th one is computed, not counted
-// out, and what step and reverse_each make of one is one again.
+// A progression is a sequence of numbers at equal distances. Ranges can be too
+// large to iterate over, so every n-th number is computed directly. step and
+// reverse_each of a progression return a progression.
 type progression struct {
 	first int64
 	by    uint64 // the distance
 	down  bool
-	more  uint64 // how many follow the first
-	none  bool   // there is not even a first
+	more  uint64 // number of elements after the first
+	none  bool   // the progression is empty
 }
 
-// progressionOf returns the numbers that a value goes through, if it is numbers
-// at equal distances that it does.
+// progressionOf returns the numbers of an iteration over v, if they are at
+// equal distances.
 func progressionOf(v value.Value) (p progression, ok bool) {
 	switch v := v.(type) {
 	case value.Int:
@@ -34,7 +34,7 @@ func progressionOf(v value.Value) (p progression, ok bool) {
 	return progression{}, false
 }
 
-// upTo is the numbers from lo to hi.
+// upTo returns the numbers from lo to hi.
 func upTo(lo, hi int64) progression {
 	if lo > hi {
 		return progression{none: true}
@@ -42,8 +42,8 @@ func upTo(lo, hi int64) progression {
 	return progression{first: lo, by: 1, more: uint64(hi) - uint64(lo)}
 }
 
-// at is the i-th number. All are within 64 bits, so it does no harm that what
-// is computed on the way wraps around.
+// at returns number i. All numbers fit in 64 bits, so overflows in the
+// computation have no effect.
 func (p progression) at(i uint64) int64 {
 	if p.down {
 		return int64(uint64(p.first) - i*p.by)
@@ -51,14 +51,14 @@ func (p progression) at(i uint64) int64 {
 	return int64(uint64(p.first) + i*p.by)
 }
 
-// every is each n-th number.
+// every returns every n-th number.
 func (p progression) every(n uint64) progression {
 	p.more /= n
-	p.by *= n // which wraps around only if nothing follows the first
+	p.by *= n // overflows only if there is only one number
 	return p
 }
 
-// reversed is the numbers from the last to the first.
+// reversed returns the numbers from the last to the first.
 func (p progression) reversed() progression {
 	p.first, p.down = p.at(p.more), !p.down
 	return p

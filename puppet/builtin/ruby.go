@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// ruby are the functions that render templates in ERB.
+// ruby are the functions that render ERB templates.
 func ruby(o Options) []*eval.Function {
 	t := &templates{erb.New(), o.Files}
 	if t.files == nil {
@@ -30,7 +30,7 @@ func ruby(o Options) []*eval.Function {
 // inlineERB is the name, in errors, of a template without a file.
 const inlineERB = "inline template"
 
-// templates are the templates in ERB of an environment.
+// templates are the ERB templates of an environment.
 type templates struct {
 	engine *erb.Engine
 	files  Files
@@ -49,7 +49,7 @@ func (t *templates) find(c *eval.Call, path string) (*erb.Template, error) {
 	return t.engine.Parse(at, string(data))
 }
 
-// run renders each argument and returns the texts together.
+// run renders each argument and returns the concatenated texts.
 func (t *templates) run(get func(c *eval.Call, arg string) (*erb.Template, error)) func(c *eval.Call) (value.Value, error) {
 	return func(c *eval.Call) (value.Value, error) {
 		if c.Tasks() {
@@ -101,9 +101,9 @@ func (t *templates) host(c *eval.Call) erb.Host {
 	}
 }
 
-// erbFault is the error of a template: its place is in the template's file. The
-// place of a template that is a string is that of the call. Errors of the
-// evaluation itself, such as limits, are not changed.
+// erbFault returns the error of a template. Its position is in the file of the
+// template. If the template is a string, the position is that of the call.
+// Errors of the evaluation itself, such as limits, are not changed.
 func erbFault(c *eval.Call, err error) error {
 	fault, is := errors.AsType[*erb.Error](err)
 	if !is {
@@ -112,7 +112,7 @@ func erbFault(c *eval.Call, err error) error {
 	kind, msg := fault.Kind, fault.Msg
 	if inner, is := errors.AsType[*eval.Error](fault.Err); is {
 		if _, told := errors.AsType[*erb.Error](inner.Err); told || inner.Pos.File != "" && inner.Pos != c.Position() {
-			return inner // with the place in another template or program
+			return inner // with the position in another template or program
 		}
 		kind, msg = inner.Kind, inner.Msg
 	} else if fault.Err != nil {

@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// scans is scanf.
+// scans is the function scanf.
 func scans() []*eval.Function {
 	run := func(c *eval.Call) (value.Value, error) {
 		found, err := scan(string(c.Args[0].(value.String)), string(c.Args[1].(value.String)))
@@ -20,20 +20,20 @@ func scans() []*eval.Function {
 		return c.Yield(value.NewArray(found...))
 	}
 	return []*eval.Function{{
-		Name: "scanf", Doc: "Reads values out of a text by a format as scanf(3) has it, until one does not fit, and returns them, or gives them to the block.",
+		Name: "scanf", Doc: "Parses values from a string with a format of scanf(3), until one does not fit. It returns the values, or passes them to the block.",
 		Signatures: []eval.Signature{{Params: "String $text, String $format", Block: "Optional[Callable[1, 1]]", Run: run}},
 	}}
 }
 
-// A directive is one % of a format.
+// A directive is a % directive of a format.
 type directive struct {
 	verb  byte
-	width int // of the text at most
+	width int // largest number of characters
 	skip  bool
 	set   string // of %[…]
 }
 
-// scan reads as much of a text as fits a format.
+// scan parses as much of text as matches the format.
 func scan(text, format string) ([]value.Value, error) {
 	found := []value.Value{}
 	for format != "" {
@@ -108,7 +108,7 @@ func parseDirective(s string) (d directive, rest string, ok bool) {
 	return d, "", false
 }
 
-// read takes a value from the beginning of a text.
+// read parses a value at the beginning of text.
 func (d *directive) read(text string) (v value.Value, rest string, ok bool) {
 	if d.verb == 'c' {
 		n := d.length(text, min(d.width, utf8.RuneCountInString(text)), func(rune) bool { return true })
@@ -145,8 +145,8 @@ func (d *directive) read(text string) (v value.Value, rest string, ok bool) {
 	return d.float(text)
 }
 
-// length is how many bytes of the text are characters that are accepted, of
-// which there may be width.
+// length returns the number of bytes of up to width accepted characters at the
+// beginning of text.
 func (d *directive) length(text string, width int, accept func(rune) bool) int {
 	for i, r := range text {
 		if width == 0 || !accept(r) {

@@ -8,18 +8,18 @@ import (
 	"bolt/puppet/value"
 )
 
-// texts are the functions over strings that need no regular expression.
+// texts are the functions for strings without regular expressions.
 func texts() []*eval.Function {
 	return []*eval.Function{
 		{Name: "upcase", Doc: "Returns a string in upper case; in arrays and hashes, each string.", Signatures: deep(value.Upcase)},
 		{Name: "downcase", Doc: "Returns a string in lower case; in arrays and hashes, each string.", Signatures: deep(value.Downcase)},
-		{Name: "capitalize", Doc: "Returns a string with its first character in upper case and the others in lower case; of an array, each.", Signatures: flat(value.Capitalize)},
-		{Name: "camelcase", Doc: "Returns a string with each word that underscores separate capitalized, without these; of an array, each.", Signatures: flat(camelcase)},
-		{Name: "chomp", Doc: "Returns a string without the line end at its end; of an array, each.", Signatures: flat(chomp)},
-		{Name: "chop", Doc: "Returns a string without its last character, or line end; of an array, each.", Signatures: flat(chop)},
-		{Name: "strip", Doc: "Returns a string without the white space at its ends; of an array, each.", Signatures: flat(func(s string) string { return rstrip(lstrip(s)) })},
-		{Name: "lstrip", Doc: "Returns a string without the white space before it; of an array, each.", Signatures: flat(lstrip)},
-		{Name: "rstrip", Doc: "Returns a string without the white space behind it; of an array, each.", Signatures: flat(rstrip)},
+		{Name: "capitalize", Doc: "Returns a string with its first character in upper case and the others in lower case. For an array, it converts each string.", Signatures: flat(value.Capitalize)},
+		{Name: "camelcase", Doc: "Returns a string in which words that are separated by underscores are capitalized and joined. For an array, it converts each string.", Signatures: flat(camelcase)},
+		{Name: "chomp", Doc: "Returns a string without the line end at its end. For an array, it converts each string.", Signatures: flat(chomp)},
+		{Name: "chop", Doc: "Returns a string without its last character, or line end. For an array, it converts each string.", Signatures: flat(chop)},
+		{Name: "strip", Doc: "Returns a string without the white space at its ends. For an array, it converts each string.", Signatures: flat(func(s string) string { return rstrip(lstrip(s)) })},
+		{Name: "lstrip", Doc: "Returns a string without the white space before it. For an array, it converts each string.", Signatures: flat(lstrip)},
+		{Name: "rstrip", Doc: "Returns a string without the white space after it. For an array, it converts each string.", Signatures: flat(rstrip)},
 		{Name: "sprintf", Doc: "Returns a format filled with values: %s, %d, %05.1f and the others of C, %<name>d and %{name} from a hash.",
 			Signatures: old("Any $format, Any *$values", func(c *eval.Call, args []value.Value) (value.Value, error) {
 				format, err := oldText(c, args, 0)
@@ -29,13 +29,13 @@ func texts() []*eval.Function {
 				s, err := value.Sprintf(format, args[1:], c.Size)
 				return value.String(s), err
 			})},
-		{Name: "shellquote", Doc: "Returns the arguments, and the elements of arrays, as words for a shell, quoted where they have to be.",
+		{Name: "shellquote", Doc: "Returns the arguments, and the elements of arrays, as words for a shell, quoted if necessary.",
 			Signatures: old("Any *$words", shellquote)},
 	}
 }
 
-// flat are the signatures of a function for a string or a list of them;
-// numbers pass as they are.
+// flat returns the signatures of a function for a string or a list of strings.
+// Numbers are not changed.
 func flat(change func(string) string) []eval.Signature {
 	return []eval.Signature{
 		{Params: "Numeric $number", Run: func(c *eval.Call) (value.Value, error) { return c.Args[0], nil }},
@@ -68,7 +68,7 @@ func flat(change func(string) string) []eval.Signature {
 	}
 }
 
-// deep are the signatures of a function for all strings in a value.
+// deep returns the signatures of a function for all strings in a value.
 func deep(change func(string) string) []eval.Signature {
 	var walk func(c *eval.Call, bytes *int, v value.Value) (value.Value, error)
 	walk = func(c *eval.Call, bytes *int, v value.Value) (value.Value, error) {
@@ -137,7 +137,7 @@ func chop(s string) string {
 	return s[:len(s)-n]
 }
 
-// spaces are what Ruby strips.
+// spaces are the characters that Ruby's strip removes.
 const spaces = "\x00\t\n\v\f\r "
 
 func lstrip(s string) string { return strings.TrimLeft(s, spaces) }

@@ -7,10 +7,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// times are the functions of time.
+// times are the functions for times.
 func times(now func() time.Time) []*eval.Function {
 	return []*eval.Function{{
-		Name: "strftime", Doc: "Returns a moment or a length of time as text: %F %T, %Y, %H, %M, %S, %D and so on; a moment in a time zone.",
+		Name: "strftime", Doc: "Formats a Timestamp or a Timespan: %F %T, %Y, %H, %M, %S, %D and so on; a moment in a time zone.",
 		Signatures: []eval.Signature{
 			{Params: "Timespan $time, String $format", Run: func(c *eval.Call) (value.Value, error) {
 				s, err := c.Args[0].(value.Timespan).Format(string(c.Args[1].(value.String)))

@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// trees is tree_each.
+// trees is the function tree_each.
 func trees() []*eval.Function {
 	const params = "Variant[Iterator, Array, Hash, Object] $tree, " +
 		"Struct[{Optional[container_type] => Type, Optional[include_root] => Boolean, Optional[include_containers] => Boolean, Optional[include_values] => Boolean, " +
@@ -33,8 +33,8 @@ func trees() []*eval.Function {
 	}
 	return []*eval.Function{{
 		Name: "tree_each",
-		Doc: "Goes through a value and all that is in it, at any depth. The block gets the path of each (keys and places) and its value, or only the value; " +
-			"without one, an iterator of paths with values is returned. Options: include_root, include_containers, include_values, container_type, order (depth_first, breadth_first), include_refs.",
+		Doc: "Visits a value and all values in it, at any depth. The block gets the path of each value (keys and indexes) and the value, or only the value; " +
+			"without a block, it returns an iterator of paths with values. Options: include_root, include_containers, include_values, container_type, order (depth_first, breadth_first), include_refs.",
 		Signatures: []eval.Signature{
 			{Params: params, Block: "Callable[2, 2]", Run: walk(true)},
 			{Params: params, Block: "Callable[1, 1]", Run: walk(false)},
@@ -51,7 +51,7 @@ func trees() []*eval.Function {
 	}}
 }
 
-// A tree is a value, as tree_each goes through it.
+// A tree is a value that tree_each visits.
 type tree struct {
 	root                    value.Value
 	container               value.Type // nil: arrays, hashes and objects
@@ -84,18 +84,18 @@ func newTree(c *eval.Call) (*tree, error) {
 		}
 	}
 	if !t.inner && !t.leaves {
-		return nil, eval.Errorf("invalid-option", "include_containers and include_values are both false: nothing is left")
+		return nil, eval.Errorf("invalid-option", "include_containers and include_values are both false, so there is nothing to visit")
 	}
 	return t, nil
 }
 
-// a node is a place in a tree.
+// A node is a position in a tree.
 type node struct {
 	path []value.Value
 	v    value.Value
 }
 
-// all yields paths and values in the tree's order.
+// all yields paths and values in the order of the tree.
 func (t *tree) all(yield func(path, v value.Value) bool) {
 	todo := []node{{nil, t.root}}
 	for len(todo) > 0 {
@@ -124,7 +124,7 @@ func (t *tree) all(yield func(path, v value.Value) bool) {
 			path := append(n.path[:len(n.path):len(n.path)], k)
 			todo = append(todo, node{path, v})
 		}
-		if !t.breadth { // the first child has to come off the end first
+		if !t.breadth { // the first child must be removed from the end first
 			for i, j := begin, len(todo)-1; i < j; i, j = i+1, j-1 {
 				todo[i], todo[j] = todo[j], todo[i]
 			}
@@ -132,7 +132,7 @@ func (t *tree) all(yield func(path, v value.Value) bool) {
 	}
 }
 
-// children are what a container holds.
+// children returns the values in a container.
 func (t *tree) children(v value.Value) (seq iter.Seq2[value.Value, value.Value], is bool) {
 	if t.container != nil && !value.Instance(t.container, v) {
 		return nil, false

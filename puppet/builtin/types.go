@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// types are the functions of types, of calls by name, and of what is known.
+// types are the functions for types, for calls by name, and for definitions.
 func types(now func() time.Time) []*eval.Function {
 	// made is New with the block of a call.
 	made := func(c *eval.Call, t value.Type, args []value.Value) (value.Value, error) {
@@ -32,7 +32,7 @@ func types(now func() time.Time) []*eval.Function {
 		return c.Yield(v)
 	}
 	return []*eval.Function{
-		{Name: "type", Doc: "Returns the type of a value: detailed has the type of each element, reduced what the elements have in common, generalized no sizes and ranges.",
+		{Name: "type", Doc: "Returns the type of a value: detailed has the type of each element, reduced the common type of the elements, generalized does not have sizes and ranges.",
 			Signatures: one("Any $value, Enum['detailed', 'reduced', 'generalized'] $how = 'detailed'", func(c *eval.Call) (value.Value, error) {
 				if err := inferring(c, c.Args[0]); err != nil {
 					return nil, err
@@ -45,7 +45,7 @@ func types(now func() time.Time) []*eval.Function {
 				}
 				return value.InferDetailed(c.Args[0]), nil
 			})},
-		{Name: "assert_type", Doc: "Returns a value if it is of a type. Else the block decides, which gets the type and the value's type; without one it is an error.",
+		{Name: "assert_type", Doc: "Returns a value if it is of a type. Otherwise the block is called with the type and the type of the value. Without a block, it is an error.",
 			Signatures: []eval.Signature{
 				{Params: "Type $type, Any $value", Block: "Optional[Callable[Type, Type]]", Run: func(c *eval.Call) (value.Value, error) {
 					return assertType(c, c.Args[0].(value.Type))
@@ -58,16 +58,16 @@ func types(now func() time.Time) []*eval.Function {
 					return assertType(c, t)
 				}},
 			}},
-		{Name: "new", Doc: "Makes a value of a type: of a text, of a number, of parts. The block gets the new value, and its answer is returned.",
+		{Name: "new", Doc: "Makes a value of a type from a string, a number or parts. The block gets the new value, and its result is returned.",
 			Signatures: []eval.Signature{{Params: "Type $type, Any *$args", Block: "Optional[Callable[1, 1]]", Run: func(c *eval.Call) (value.Value, error) {
 				return made(c, c.Args[0].(value.Type), c.Args[1:])
 			}}}},
-		{Name: "convert_to", Doc: "Makes a value of a type of another value: the same as new, with the value first.",
+		{Name: "convert_to", Doc: "Converts a value to a type. It is the same as new, with the value as the first argument.",
 			Signatures: []eval.Signature{{Params: "Any $value, Type $type, Any *$args", Block: "Optional[Callable[1, 1]]", Run: func(c *eval.Call) (value.Value, error) {
 				args := append([]value.Value{c.Args[0]}, c.Args[2:]...)
 				return made(c, c.Args[1].(value.Type), args)
 			}}}},
-		{Name: "unwrap", Doc: "Returns what is in a sensitive value, or gives it to the block and returns its answer.",
+		{Name: "unwrap", Doc: "Returns the content of a sensitive value, or passes it to the block and returns the result.",
 			Signatures: []eval.Signature{{Params: "Any $value", Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
 				v := c.Args[0]
 				if s, ok := v.(*value.Sensitive); ok {
@@ -78,7 +78,7 @@ func types(now func() time.Time) []*eval.Function {
 				}
 				return v, nil
 			}}}},
-		{Name: "call", Doc: "Calls a function by its name, or a Deferred's.",
+		{Name: "call", Doc: "Calls a function by its name, or the function of a Deferred.",
 			Signatures: []eval.Signature{
 				{Params: "String $name, Any *$args", Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
 					return c.Call(string(c.Args[0].(value.String)), c.Block, c.Args[1:]...)
@@ -87,7 +87,7 @@ func types(now func() time.Time) []*eval.Function {
 					return resolve(c, c.Args[0])
 				}},
 			}},
-		{Name: "defined", Doc: "Tells whether something is there: a class or type of resources by its name, a variable as '$name', or, in a catalog, a resource.",
+		{Name: "defined", Doc: "Returns whether something exists: a class or resource type by its name, a variable as '$name', or, in a catalog, a resource.",
 			Signatures: []eval.Signature{{Params: "Variant[String, Type[CatalogEntry], Type[Type[CatalogEntry]]] *$names", Run: func(c *eval.Call) (value.Value, error) {
 				if len(c.Args) == 0 {
 					return nil, eval.Errorf("argument-count", "defined() of nothing: it takes one name at least")
@@ -102,12 +102,12 @@ func types(now func() time.Time) []*eval.Function {
 	}
 }
 
-// converting counts the work and the memory of making a value of another.
+// converting counts the work and the memory of a conversion.
 func converting(c *eval.Call, v value.Value) error {
 	if err := measured(c, v); err != nil {
 		return err
 	}
-	const bytes = 64 // for each value in it, of what is made on the way
+	const bytes = 64 // for each value in it, of intermediate results
 	_, nodes := value.Measure(v)
 	if err := c.Walk(v); err != nil {
 		return err
@@ -115,10 +115,10 @@ func converting(c *eval.Call, v value.Value) error {
 	return c.Made(nodes * bytes)
 }
 
-// typeBytes is about what the type of a value takes.
+// typeBytes is the approximate size of the type of a value.
 const typeBytes = 128
 
-// inferring counts the work and the memory of a value's type.
+// inferring counts the work and the memory of inferring the type of a value.
 func inferring(c *eval.Call, v value.Value) error {
 	if err := measured(c, v); err != nil {
 		return err
@@ -144,8 +144,8 @@ func assertType(c *eval.Call, t value.Type) (value.Value, error) {
 	return nil, eval.Errorf("type-mismatch", "%s", value.Mismatch("assert_type()", t, v))
 }
 
-// resolve calls the function of a Deferred, with those among its arguments
-// resolved before.
+// resolve calls the function of a Deferred. It first resolves the Deferreds
+// among its arguments.
 func resolve(c *eval.Call, v value.Value) (value.Value, error) {
 	switch v := v.(type) {
 	case *value.Object:
@@ -245,7 +245,7 @@ func defined(c *eval.Call, v value.Value) (bool, error) {
 	return false, nil
 }
 
-// known reports whether a name stands for something of a kind.
+// known reports whether a definition of a kind exists.
 func known(c *eval.Call, kind eval.Kind, name string) (bool, error) {
 	d, err := c.Find(kind, name)
 	return d != nil, err

@@ -11,10 +11,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// addresses are the functions over IP addresses and names of hosts.
+// addresses are the functions for IP addresses and host names.
 func addresses() []*eval.Function {
 	return []*eval.Function{
-		{Name: "stdlib::ip_in_range", Doc: "Tells whether an IP address, or a network as a whole, is in one of some networks.",
+		{Name: "stdlib::ip_in_range", Doc: "Returns whether an IP address, or all of a network, is in one of several networks.",
 			Signatures: one("String $address, Variant[String, Array] $ranges", func(c *eval.Call) (value.Value, error) {
 				ip, err := addressOf(c, c.Args[0])
 				if err != nil {
@@ -34,9 +34,9 @@ func addresses() []*eval.Function {
 				}
 				return value.Bool(found), nil
 			})},
-		old("enclose_ipv6", "Any $addresses", "Returns an array of IP addresses with square brackets around those of version 6, each once; '*' stays.", encloseIPv6),
-		{Name: "stdlib::validate_domain_name", Doc: "Is an error unless all values are names of domains.", Signatures: valid("names of domains", isDomain)},
-		{Name: "stdlib::validate_email_address", Doc: "Is an error unless all values are e-mail addresses.", Signatures: valid("e-mail addresses", isEmail)},
+		old("enclose_ipv6", "Any $addresses", "Returns an array of IP addresses with square brackets around those of version 6, without duplicates; '*' is not changed.", encloseIPv6),
+		{Name: "stdlib::validate_domain_name", Doc: "Returns an error unless all values are domain names.", Signatures: valid("names of domains", isDomain)},
+		{Name: "stdlib::validate_email_address", Doc: "Returns an error unless all values are e-mail addresses.", Signatures: valid("e-mail addresses", isEmail)},
 	}
 }
 
@@ -56,13 +56,13 @@ func addressOf(c *eval.Call, v value.Value) (ipRange, error) {
 	}
 	r, ok := parseIP(string(s))
 	if !ok {
-		return r, invalid(c, "%s is no IP address and no network", inspect(s))
+		return r, invalid(c, "%s is not an IP address or a network", inspect(s))
 	}
 	return r, nil
 }
 
-// parseIP reads an address, or one with a slash and a length or a mask, as
-// Ruby's IPAddr does.
+// parseIP parses an address, or an address with a slash and a length or a mask,
+// as Ruby's IPAddr does.
 func parseIP(s string) (ipRange, bool) {
 	text, mask, masked := strings.Cut(s, "/")
 	if inner, ok := strings.CutPrefix(text, "["); ok {
@@ -93,8 +93,8 @@ func parseIP(s string) (ipRange, bool) {
 	return ipRange{first.WithZone(zone), last.WithZone(zone)}, true
 }
 
-// maskOf reads a length, or a mask of the same kind as the address, which has
-// no ones behind zeros.
+// maskOf parses a length, or a mask of the same address family. A mask cannot
+// have ones after zeros.
 func maskOf(s string, a netip.Addr) ([]byte, bool) {
 	bits := make([]byte, a.BitLen()/8)
 	if strings.Trim(s, "0123456789") == "" && s != "" {
@@ -148,8 +148,8 @@ func encloseIPv6(c *eval.Call, args []value.Value) (value.Value, error) {
 	return out.Build().Keys(), nil
 }
 
-// compressed is an address as Ruby writes it: addresses with an IPv4 address in
-// them are written with it, but not those with a zone.
+// compressed returns an address as Ruby writes it. An address that contains an
+// IPv4 address is written with it, unless it has a zone.
 func compressed(a netip.Addr) string {
 	b := a.WithZone("").As16()
 	zeros := func(s []byte) bool { return !slices.ContainsFunc(s, func(c byte) bool { return c != 0 }) }
@@ -169,7 +169,7 @@ func compressed(a netip.Addr) string {
 	return netip.AddrFrom16(b).WithZone(zone).String()
 }
 
-// valid are the signatures of a function that only looks at its arguments.
+// valid returns the signatures of a function that only validates its arguments.
 func valid(what string, is func(string) bool) []eval.Signature {
 	return one("String *$values", func(c *eval.Call) (value.Value, error) {
 		if len(c.Args) == 0 {
@@ -184,7 +184,7 @@ func valid(what string, is func(string) bool) []eval.Signature {
 	})
 }
 
-// isDomain tells whether a text is Stdlib::Fqdn or Stdlib::Dns::Zone.
+// isDomain reports whether s matches Stdlib::Fqdn or Stdlib::Dns::Zone.
 func isDomain(s string) bool {
 	if s == "." {
 		return true
@@ -197,8 +197,8 @@ func isDomain(s string) bool {
 	return true
 }
 
-// isLabel tells whether a text is letters, digits and hyphens, without these
-// at its ends.
+// isLabel reports whether s consists of letters, digits and hyphens, and does
+// not begin or end with a hyphen.
 func isLabel(s string) bool {
 	for i := range len(s) {
 		if !isAlnum(rune(s[i])) && (s[i] != '-' || i == 0 || i == len(s)-1) {
@@ -208,7 +208,7 @@ func isLabel(s string) bool {
 	return s != ""
 }
 
-// isEmail tells whether a text is Stdlib::Email.
+// isEmail reports whether s matches Stdlib::Email.
 func isEmail(s string) bool {
 	user, host, ok := strings.Cut(s, "@")
 	if !ok || user == "" {

@@ -20,7 +20,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// An answer is what stdlib 9.7 says about an expression on Puppet 8.
+// An answer is the recorded result of stdlib 9.7 for an expression on Puppet 8.
 type answer struct {
 	Expr   string
 	Value  json.RawMessage
@@ -41,13 +41,14 @@ func decodeYAML(text []byte) (value.Value, error) {
 	return valuedata.Of(data)
 }
 
-// testOptions has all that functions need; the files are in a map.
+// testOptions has all options that functions need. The files are in a map.
 func testOptions(files map[string]string) Options {
 	return Options{
 		Now:  time.Now,
 		Rand: rand.Reader,
 		YAML: decodeYAML,
-		// The test of a decoder is its package's; this one knows enough for parsehocon().
+		// The decoder has tests in its own package. This one supports only what
+		// parsehocon() needs.
 		HOCON: func(text []byte) (value.Value, error) {
 			k, v, ok := strings.Cut(string(text), "=")
 			if !ok || v == "[" || v == "" {
@@ -85,8 +86,8 @@ func testEnv(t testing.TB, o Options) eval.Env {
 	return eval.Env{Library: eval.NewLibrary(Loader(nil), functions...), Facts: facts.(*value.Hash)}
 }
 
-// TestAnswers compares with what the original answered.
-func TestAnswers(t *testing.T) {
+// TestResultsLikePuppet compares results with those of Puppet.
+func TestResultsLikePuppet(t *testing.T) {
 	f, err := os.Open("testdata/answers.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func run(t testing.TB, env eval.Env, expr string) (value.Value, error) {
 	return eval.New(env).Run(t.Context(), p, nil)
 }
 
-// placeOf returns where an error says it is.
+// placeOf returns the position of an error.
 func placeOf(err error) (syntax.Position, bool) {
 	switch e := err.(type) {
 	case *eval.Error:

@@ -12,25 +12,26 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// What the programs of TestBudget begin with: a text of a mebibyte, and a value
-// that holds one twice, and that twice, and so on; a smaller one with another like it.
+// The beginnings of the programs of TestBudget: a string of 1 MiB, and a value
+// that contains it twice, a value that contains that value twice, and so on.
+// There is a smaller one, with another value like it.
 const (
 	longText = `$s = Integer[1, 20].reduce('x') |$m, $x| { "${m}${m}" } `
 	wide     = `$a = Integer[1, 24].reduce([1]) |$m, $x| { [$m, $m] } `
 	wider    = `$a = Integer[1, 18].reduce([1]) |$m, $x| { [$m, $m] } $b = Integer[1, 18].reduce([1]) |$m, $x| { [$m, $m] } `
-	// A hundred times fifty times a kibibyte, more than a text may have, and half of
-	// what it may have: characters that have to be quoted.
+	// A hundred times fifty times 1 KiB, which exceeds the limit of a string,
+	// and half of the limit: characters that must be quoted.
 	large = `$k = Integer[1, 10].reduce('x') |$m, $x| { "${m}${m}" } $row = range(1, 50).map |$x| { $k } $big = range(1, 100).map |$x| { $row } `
 	half  = `$half = Integer[1, 21].reduce('"') |$m, $x| { "${m}${m}" } `
 	again = `Integer[1, 1000000]`
 )
 
-// TestBudget: programs that take for ever, or all memory, end soon with an
-// error of one of few kinds.
+// TestBudget checks that programs that take infinite time or memory end soon,
+// with an error of one of a few kinds.
 func TestBudget(t *testing.T) {
 	const memory = 64 << 20
 	for name, c := range map[string]struct{ src, kind string }{
-		// What is kept.
+		// Retained memory.
 		"ranges":           {again + `.map |$x| { range(1, 1000) }`, "too-large"},
 		"texts":            {longText + again + `.map |$x| { "${s}${x}" }`, "too-large"},
 		"arrays on a way":  {`function f($n) { $a = range(1, 100000) f($n + 1) + $a } f(0)`, "too-large"},
@@ -115,8 +116,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestHonest: what programs do, large as it may be, works.
-func TestHonest(t *testing.T) {
+// TestLargeProgramsWork checks that large but reasonable programs work.
+func TestLargeProgramsWork(t *testing.T) {
 	for _, src := range []string{
 		`Integer[1, 3000].reduce([]) |$m, $x| { $m + [$x] }`,
 		`Integer[1, 1500].reduce({}) |$m, $x| { $m + {"key ${x}" => {a => $x}} }`,
@@ -139,8 +140,9 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestAfterTooMuch: what one evaluation kept is not held against the next.
-func TestAfterTooMuch(t *testing.T) {
+// TestMemoryLimitPerEvaluation checks that the memory of one evaluation does
+// not count for the next one.
+func TestMemoryLimitPerEvaluation(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // so that it is there for a while
 	for range 2 {
 		env := testEnv(t, Options{})
@@ -167,8 +169,9 @@ func TestAfterTooMuch(t *testing.T) {
 	}
 }
 
-// TestStop: a match that takes long ends with its context.
-func TestStop(t *testing.T) {
+// TestMatchEndsWithContext checks that a long match ends when its context is
+// done.
+func TestMatchEndsWithContext(t *testing.T) {
 	for name, src := range map[string]string{
 		"replace": longText + `regsubst($s, /(?:(x+)+)?\1y|x/, 'z', 'G')`,
 		"match":   longText + `Integer[1, 1000000].each |$i| { $s =~ /(x+)+\1y/ }`,

@@ -11,10 +11,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// certificates is validate_x509_rsa_key_pair.
+// certificates is the function validate_x509_rsa_key_pair.
 func certificates() []*eval.Function {
 	return []*eval.Function{
-		old("validate_x509_rsa_key_pair", "Any $certificate, Any $key", "Is an error unless a certificate, in PEM, is signed with an RSA key, in PEM.",
+		old("validate_x509_rsa_key_pair", "Any $certificate, Any $key", "Returns an error unless a certificate, in PEM, is signed with an RSA key, in PEM.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				var texts [2][]byte
 				for i, v := range args {
@@ -41,7 +41,7 @@ func certificates() []*eval.Function {
 	}
 }
 
-var errNoPEM = errors.New("there is none in PEM")
+var errNoPEM = errors.New("not found in PEM")
 
 func certificateOf(text []byte) (*x509.Certificate, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -78,7 +78,7 @@ func rsaKeyOf(text []byte) (crypto.PublicKey, error) {
 		case *rsa.PublicKey:
 			return key, nil
 		}
-		return nil, errors.New("it is no RSA key")
+		return nil, errors.New("it is not an RSA key")
 	}
 	return nil, errNoPEM
 }

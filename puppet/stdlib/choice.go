@@ -5,7 +5,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// choices are the functions that choose among values.
+// choices are the functions that select one of several values.
 func choices() []*eval.Function {
 	empty := func(v value.Value) bool { return value.IsUndef(v) || v == value.String("") }
 	return []*eval.Function{
@@ -27,7 +27,7 @@ func choices() []*eval.Function {
 				}
 				return args[len(args)-1], nil
 			}),
-		{Name: "stdlib::ensure", Doc: "Returns what the attribute ensure of a type of resources is for a boolean, or for 'present' or 'absent': 'running' and 'stopped' for a service, 'installed' for a package, 'file' for a file.",
+		{Name: "stdlib::ensure", Doc: "Returns the value of the attribute ensure of a resource type for a boolean, or for 'present' or 'absent': 'running' and 'stopped' for a service, 'installed' for a package, 'file' for a file.",
 			Signatures: one("Variant[Boolean, Enum['present', 'absent']] $ensure, Optional[Enum['directory', 'link', 'mounted', 'service', 'file', 'package']] $resource = undef",
 				func(c *eval.Call) (value.Value, error) {
 					present := c.Args[0] == value.Bool(true) || c.Args[0] == value.String("present")

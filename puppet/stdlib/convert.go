@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// conversions are the functions that make values of one type of another.
+// conversions are the functions that convert values to other types.
 func conversions() []*eval.Function {
 	return []*eval.Function{
 		old("any2array", "Any *$values", "Returns the arguments as an array; one array as it is, a hash as its keys and values in turn, and no element for the empty string.",
@@ -36,7 +36,7 @@ func conversions() []*eval.Function {
 				}
 				return value.NewArray(args...), nil
 			}),
-		old("any2bool", "Any $value, Any *$ignored", "Returns a boolean for any value: numbers above 0 and words like yes are true, other numbers, words like no, undef and '' are false, all that is no text and no number is true.",
+		old("any2bool", "Any $value, Any *$ignored", "Returns a boolean for any value: numbers above 0 and words like yes are true, other numbers, words like no, undef and '' are false, all values that are not strings or numbers are true.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				switch v := args[0].(type) {
 				case value.Bool:
@@ -51,7 +51,7 @@ func conversions() []*eval.Function {
 				}
 				return value.Bool(true), nil
 			}),
-		old("bool2num", "Any $value, Any *$ignored", "Returns 1 for true and 0 for false; a string is read as by str2bool().",
+		old("bool2num", "Any $value, Any *$ignored", "Returns 1 for true and 0 for false; a string is converted as by str2bool().",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				v, err := str2bool(c, args[0])
 				if v == value.Bool(true) {
@@ -59,14 +59,14 @@ func conversions() []*eval.Function {
 				}
 				return value.Int(0), err
 			}),
-		old("bool2str", "Any $value, Any $true = 'true', Any $false = 'false'", "Returns the first text for true and the second for false: 'true' and 'false' unless both are given.", bool2str),
-		old("num2bool", "Any $number", "Returns whether a number, or a string that is one, is 1 or more.",
+		old("bool2str", "Any $value, Any $true = 'true', Any $false = 'false'", "Returns the first string for true and the second for false: 'true' and 'false' unless both are given.", bool2str),
+		old("num2bool", "Any $number", "Returns whether a number, or a numeric string, is 1 or more.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) { return num2bool(c, args[0]) }),
 		old("str2bool", "Any $text, Any *$ignored", "Returns true for the strings 1, t, y, true and yes, and false for 0, f, n, false, no, undef, undefined and the empty one, in any case.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) { return str2bool(c, args[0]) }),
-		old("convert_base", "Any $number, Any $base", "Returns a whole number, or a string that is one, as a string in a base from 2 to 36.", convertBase),
+		old("convert_base", "Any $number, Any $base", "Returns an integer, or a string with an integer, as a string in a base from 2 to 36.", convertBase),
 		old("to_bytes", "Any $size", "Returns a size such as '4 kB' as a number of bytes; a k is 1024.", toBytes),
-		old("clamp", "Any *$values", "Returns the middle one of three whole numbers, in any order: a value and what it may be at least and at most.", clamp),
+		old("clamp", "Any *$values", "Returns the middle one of three integers, in any order: a value, its minimum and its maximum.", clamp),
 		old("base64", "Any $action, Any $text, Any $method = 'default', Any *$ignored", "Returns a string in base 64 (action 'encode'), or decoded ('decode'): in lines of 60 characters ('default'), without line ends ('strict'), or with - and _ for + and / ('urlsafe').", base64Of),
 	}
 }
@@ -105,7 +105,7 @@ func num2bool(c *eval.Call, v value.Value) (value.Value, error) {
 	case value.String:
 		x, ok := rubyFloat(string(v))
 		if !ok {
-			return nil, invalid(c, "%s is no number", inspect(v))
+			return nil, invalid(c, "%s is not a number", inspect(v))
 		}
 		return wholeAbove0(c, x)
 	}
@@ -115,7 +115,7 @@ func num2bool(c *eval.Call, v value.Value) (value.Value, error) {
 
 func wholeAbove0(c *eval.Call, x float64) (value.Value, error) {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return nil, eval.Errorf("out-of-range", "%s(): %v is no whole number", bare(c), x)
+		return nil, eval.Errorf("out-of-range", "%s(): %v is not a whole number", bare(c), x)
 	}
 	return value.Bool(x >= 1), nil
 }
@@ -128,11 +128,11 @@ func str2bool(c *eval.Call, v value.Value) (value.Value, error) {
 	if !ok {
 		return nil, wrong(c, v, "a string or a boolean")
 	}
-	// Any of the lines may be the word, and words that mean false are looked
-	// for before the others if they are empty, and after them if not.
+	// Each line can be the word. Words that mean false are searched before the
+	// others if they are empty, otherwise after them.
 	lines := strings.Split(string(s), "\n")
 	if len(lines) > 1 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1] // the place after a last line end is no line
+		lines = lines[:len(lines)-1] // the text after a final line end is not a line
 	}
 	for _, words := range []string{"||", "|1|t|y|true|yes|", "|0|f|n|false|no|"} {
 		for _, l := range lines {
@@ -149,9 +149,9 @@ func str2bool(c *eval.Call, v value.Value) (value.Value, error) {
 	return nil, invalid(c, "%s is neither yes nor no", inspect(v))
 }
 
-// rubyFloat reads a text as Ruby's Float() does: spaces around it, underscores
-// between digits and hexadecimal are fine, missing digits around a point are
-// not, but for those before it.
+// rubyFloat parses a string as Ruby's Float() does. It accepts white space
+// around it, underscores between digits, and hexadecimal numbers. Digits are
+// required after a point, but not before it.
 func rubyFloat(s string) (float64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	t := strings.TrimLeft(s, "+-")
@@ -201,11 +201,11 @@ func rubyFloat(s string) (float64, bool) {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isHex(c byte) bool   { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// maxDigits bounds the digits of a whole number; no number of 64 bits, and no
-// size of anything, has as many.
+// maxDigits is the largest number of digits of an integer. Numbers of 64 bits
+// and sizes have fewer.
 const maxDigits = 4096
 
-// leadingDigits is the number that a text begins with, as of Ruby's to_i.
+// leadingDigits returns the integer at the beginning of s, as Ruby's to_i does.
 func leadingDigits(s string) *big.Int {
 	s = strings.TrimLeft(s, " \t\n\v\f\r")
 	var b strings.Builder
@@ -231,9 +231,8 @@ func leadingDigits(s string) *big.Int {
 	return n
 }
 
-// digitsLine tells whether a line of the text consists of digits, which is
-// what these functions ask of a text before they read the number at its
-// beginning.
+// digitsLine reports whether a line of s consists of digits. These functions
+// require this before they read the number at the beginning of s.
 func digitsLine(s string) bool {
 	for line := range strings.SplitSeq(s, "\n") {
 		if line != "" && strings.Trim(line, "0123456789") == "" {
@@ -251,7 +250,7 @@ func convertBase(c *eval.Call, args []value.Value) (value.Value, error) {
 			numbers[i] = big.NewInt(int64(v))
 		case value.String:
 			if !digitsLine(string(v)) {
-				return nil, invalid(c, "%s is no whole number", inspect(v))
+				return nil, invalid(c, "%s is not a whole number", inspect(v))
 			}
 			if len(v) > maxDigits {
 				return nil, invalid(c, "a number of %d digits is too long", len(v))
@@ -287,7 +286,7 @@ func toBytes(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.Int(x), nil
 }
 
-// sizeOf reads "4.5 kB". ok is false for a unit that is none.
+// sizeOf parses "4.5 kB". If the unit is unknown, ok is false.
 func sizeOf(s string) (x float64, ok bool) {
 	rest := strings.TrimLeft(s, "0123456789.e+-")
 	x = leadingFloat(s[:len(s)-len(rest)])
@@ -302,7 +301,7 @@ func sizeOf(s string) (x float64, ok bool) {
 	return math.Ldexp(x, 10*(i+1)), true
 }
 
-// leadingFloat is the number that a text begins with, as of Ruby's to_f.
+// leadingFloat returns the number at the beginning of s, as Ruby's to_f does.
 func leadingFloat(s string) float64 {
 	digits := func(i int) int {
 		for i < len(s) && isDigit(s[i]) {
@@ -331,7 +330,7 @@ func leadingFloat(s string) float64 {
 			i = k
 		}
 	}
-	x, _ := strconv.ParseFloat(s[:i], 64) // what is too large is infinite
+	x, _ := strconv.ParseFloat(s[:i], 64) // a number that is too large is infinite
 	return x
 }
 
@@ -352,7 +351,7 @@ func clamp(c *eval.Call, args []value.Value) (value.Value, error) {
 			numbers[i] = new(big.Int)
 		case value.String:
 			if !digitsLine(string(v)) {
-				return nil, invalid(c, "%s is no whole number", inspect(v))
+				return nil, invalid(c, "%s is not a whole number", inspect(v))
 			}
 			numbers[i] = leadingDigits(string(v))
 		default:
@@ -404,13 +403,13 @@ func base64Of(c *eval.Call, args []value.Value) (value.Value, error) {
 	switch method {
 	case value.String("urlsafe"):
 		s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
-		if !strings.HasSuffix(s, "=") { // it may be left out as a whole
+		if !strings.HasSuffix(s, "=") { // the padding can be omitted
 			s += "==="[:(4-len(s)%4)%4]
 		}
 	case value.String("default"):
 		return value.String(laxBase64(s)), nil
 	}
-	// The standard decoder passes over line ends.
+	// The standard decoder ignores line ends.
 	data, err := base64.StdEncoding.Strict().DecodeString(s)
 	if err != nil || strings.ContainsAny(s, "\r\n") {
 		return nil, invalid(c, "the text is not in base 64")
@@ -419,7 +418,7 @@ func base64Of(c *eval.Call, args []value.Value) (value.Value, error) {
 }
 
 func inLines(s string) string {
-	const width = 60 // of a line of Ruby's
+	const width = 60 // length of a line in Ruby's output
 	var b strings.Builder
 	for s != "" {
 		n := min(width, len(s))
@@ -430,8 +429,8 @@ func inLines(s string) string {
 	return b.String()
 }
 
-// laxBase64 decodes what it can: it passes over other characters and ends at
-// a =.
+// laxBase64 decodes as much as possible. It ignores other characters and ends
+// at a =.
 func laxBase64(s string) string {
 	var digits []byte
 	for i := 0; i < len(s); i++ {
@@ -448,7 +447,7 @@ func laxBase64(s string) string {
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(digits)))
 	n, err := base64.RawStdEncoding.Decode(out, digits)
 	if err != nil {
-		return "" // cannot be: there are only digits
+		return "" // not reached, because there are only digits
 	}
 	return string(out[:n])
 }

@@ -18,7 +18,8 @@ import (
 
 const cryptDigits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// appendCrypt writes three bytes as n digits, the least significant first.
+// appendCrypt writes three bytes as n digits, the least significant digit
+// first.
 func appendCrypt(b []byte, high, mid, low byte, n int) []byte {
 	v := uint(high)<<16 | uint(mid)<<8 | uint(low)
 	for range n {
@@ -28,7 +29,7 @@ func appendCrypt(b []byte, high, mid, low byte, n int) []byte {
 	return b
 }
 
-// sumOf is the sum of some texts.
+// sumOf returns the hash of the concatenation of parts.
 func sumOf(h hash.Hash, parts ...[]byte) []byte {
 	h.Reset()
 	for _, p := range parts {
@@ -37,7 +38,7 @@ func sumOf(h hash.Hash, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// cycled is the first n bytes of b, again and again.
+// cycled returns n bytes: b, repeated.
 func cycled(b []byte, n int) []byte {
 	return bytes.Repeat(b, n/len(b)+1)[:n]
 }
@@ -72,7 +73,7 @@ func md5Crypt(password, salt string) string {
 	return string(appendCrypt(out, 0, 0, sum[11], 2))
 }
 
-// cryptRound is one of the rounds that all of these have in common.
+// cryptRound computes a round, which all of these algorithms share.
 func cryptRound(h hash.Hash, i int, sum, p, s []byte) []byte {
 	h.Reset()
 	first, last := sum, p
@@ -90,7 +91,7 @@ func cryptRound(h hash.Hash, i int, sum, p, s []byte) []byte {
 	return h.Sum(nil)
 }
 
-// shaCrypt returns the sum that the two variants write.
+// shaCrypt returns the hash that the two variants encode.
 func shaCrypt(h hash.Hash, p, s []byte) []byte {
 	const rounds = 5000
 	inner := sumOf(h, p, s, p)
@@ -136,8 +137,8 @@ func sha512Crypt(password, salt string) string {
 
 const bcryptDigits = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// bcrypt hashes with a cost and a salt as pw_hash() takes them: "10$" and 22
-// digits. step is called with the rounds that are done from time to time.
+// bcrypt hashes with a cost and a salt in the format of pw_hash(): "10$" and 22
+// digits. step is called regularly with the number of rounds done.
 func bcrypt(password string, variant byte, setting string, step func(int) error) (string, error) {
 	cost := int(setting[0]-'0')*10 + int(setting[1]-'0')
 	salt := bcryptDecode(setting[3:25])
@@ -164,10 +165,10 @@ func bcrypt(password string, variant byte, setting string, step func(int) error)
 	return "$2" + string(variant) + "$" + setting[:3] + bcryptEncode(salt) + bcryptEncode(sum[:23]), nil
 }
 
-// bcryptKey is the password as Blowfish's 18 words, and the same for the first
-// use of the key. Variant x has the mistake of the first crypt_blowfish: bytes
-// above 127 spoil those before them in their word. Variant a changes the first
-// word if the mistake would not have been seen though there are such bytes.
+// bcryptKey returns the password as the 18 words of Blowfish, and the same for
+// the first use of the key. Variant x has the bug of the first crypt_blowfish:
+// bytes above 127 change the bytes before them in their word. Variant a changes
+// the first word if there are such bytes but the bug would have no effect.
 func bcryptKey(password string, variant byte) (key, first []byte) {
 	text := password + "\x00"
 	var sign, differ uint32
@@ -208,7 +209,7 @@ func bcryptEncode(b []byte) string {
 	return string(out)
 }
 
-// bcryptDecode reads 22 digits as 16 bytes.
+// bcryptDecode decodes 22 digits to 16 bytes.
 func bcryptDecode(s string) []byte {
 	var out []byte
 	var v, bits uint

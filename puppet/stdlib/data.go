@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// data are the functions that read data.
+// data are the functions that parse data.
 func data(o Options) []*eval.Function {
 	parse := func(name string, decode Decoder, doc string) *eval.Function {
 		return old(name, "Any $text, Any $default = undef, Any *$ignored", doc, func(c *eval.Call, args []value.Value) (value.Value, error) {
@@ -41,7 +41,7 @@ func data(o Options) []*eval.Function {
 			}
 			text, err := o.read(c.Context(), string(s))
 			if err != nil && c.Context().Err() != nil {
-				return nil, err // it is no answer, and so no reason for the default
+				return nil, err // not a result, so the default is not used
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				c.Log(eval.Warning, name+"(): the file "+string(s)+" does not exist")
@@ -58,11 +58,11 @@ func data(o Options) []*eval.Function {
 		})
 	}
 	return []*eval.Function{
-		parse("parsejson", value.FromRubyJSON, "Returns the data that a text is in JSON; if it is none, or null or false, a default."),
-		parse("parseyaml", o.YAML, "Returns the data that a text is in YAML; if it is none, or null or false, a default."),
-		load("loadjson", value.FromRubyJSON, "Returns the data in a file of JSON; if there is none, or at an address of the web, a default."),
-		load("loadyaml", o.YAML, "Returns the data in a file of YAML; if there is none, or at an address of the web, a default."),
-		{Name: "stdlib::parsehocon", Doc: "Returns the data that a text is in HOCON; if it is none, a default.",
+		parse("parsejson", value.FromRubyJSON, "Returns the data in a JSON text. If the text is not JSON, or is null or false, it returns a default."),
+		parse("parseyaml", o.YAML, "Returns the data in a YAML text. If the text is not YAML, or is null or false, it returns a default."),
+		load("loadjson", value.FromRubyJSON, "Returns the data in a JSON file. If the file does not exist, or for a URL, it returns a default."),
+		load("loadyaml", o.YAML, "Returns the data in a YAML file. If the file does not exist, or for a URL, it returns a default."),
+		{Name: "stdlib::parsehocon", Doc: "Returns the data in a HOCON text. If the text is not HOCON, it returns a default.",
 			Signatures: one("String $text, Any $default = undef", func(c *eval.Call) (value.Value, error) {
 				if o.HOCON == nil {
 					return nil, missing(c, "no decoder")
@@ -79,8 +79,9 @@ func data(o Options) []*eval.Function {
 	}
 }
 
-// orDefault is what functions return that read data: without data that is
-// true, the default; an error only without a default that is true.
+// orDefault returns the result of a function that reads data. If the data is
+// not true, the result is the default. An error is returned only if the default
+// is not true.
 func orDefault(v value.Value, err error, def value.Value) (value.Value, error) {
 	switch {
 	case err != nil && (def == nil || !value.Truthy(def)):
@@ -93,8 +94,8 @@ func orDefault(v value.Value, err error, def value.Value) (value.Value, error) {
 	return def, nil
 }
 
-// read returns the bytes of a file. Addresses of the web are refused: a
-// program's text shall not decide what this machine connects to.
+// read returns the content of a file. URLs are an error, because the code of a
+// program must not determine the connections of this machine.
 func (o *Options) read(ctx context.Context, name string) ([]byte, error) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		return o.ReadFile(ctx, name)
@@ -102,7 +103,7 @@ func (o *Options) read(ctx context.Context, name string) ([]byte, error) {
 	return nil, errors.New("addresses cannot be read here")
 }
 
-// modules are the functions that look at modules and files.
+// modules are the functions for modules and files.
 func modules(o Options) []*eval.Function {
 	find := func(c *eval.Call, v value.Value) (string, error) {
 		s, ok := v.(value.String)
@@ -114,7 +115,7 @@ func modules(o Options) []*eval.Function {
 				return dir, nil
 			}
 		}
-		return "", eval.Errorf("no-module", "%s(): there is no module %s", bare(c), inspect(s))
+		return "", eval.Errorf("no-module", "%s(): the module %s does not exist", bare(c), inspect(s))
 	}
 	return []*eval.Function{
 		old("get_module_path", "Any $module", "Returns the folder of a module.",
@@ -122,7 +123,7 @@ func modules(o Options) []*eval.Function {
 				dir, err := find(c, args[0])
 				return value.String(dir), err
 			}),
-		old("load_module_metadata", "Any $module, Any $may_be_missing = false", "Returns what is in metadata.json of a module; with true as the second argument, an empty hash if there is none.",
+		old("load_module_metadata", "Any $module, Any $may_be_missing = false", "Returns the content of metadata.json of a module. With true as the second argument, it returns an empty hash if the file does not exist.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				dir, err := find(c, args[0])
 				if err != nil {
@@ -143,7 +144,7 @@ func modules(o Options) []*eval.Function {
 				}
 				return value.FromRubyJSON(text)
 			}),
-		old("glob", "Any $patterns", "Returns the files and folders that a pattern, or one of some patterns, is for.",
+		old("glob", "Any $patterns", "Returns the files and folders that match a pattern, or one of several patterns.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				if o.Glob == nil {
 					return nil, missing(c, "no access to files")
@@ -189,9 +190,9 @@ func deferrableEPP(c *eval.Call) (value.Value, error) {
 	return value.New(value.DeferredType(), []value.Value{value.String("inline_epp"), value.NewArray(text, c.Args[1])})
 }
 
-// clocks is stdlib::time.
+// clocks is the function stdlib::time.
 func clocks(now func() time.Time) []*eval.Function {
-	return []*eval.Function{{Name: "stdlib::time", Doc: "Returns the seconds since 1970. Timestamp() says more.",
+	return []*eval.Function{{Name: "stdlib::time", Doc: "Returns the seconds since 1970. Timestamp() is more exact.",
 		Signatures: one("Optional[String] $ignored = undef", func(c *eval.Call) (value.Value, error) {
 			if now == nil {
 				return nil, missing(c, "no clock")

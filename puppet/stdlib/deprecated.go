@@ -5,8 +5,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// formerNames are functions under the names they had before they were called
-// stdlib::something.
+// formerNames are functions with the names that they had before they were
+// renamed to stdlib::something.
 func formerNames() []*eval.Function {
 	former := func(name string, blocks ...string) *eval.Function {
 		f := &eval.Function{Name: name, Doc: "The former name of stdlib::" + name + "."}
@@ -31,8 +31,8 @@ func formerNames() []*eval.Function {
 	return list
 }
 
-// deprecations are the functions that are there to say that something should
-// not be used, and those that cannot be had.
+// deprecations are the functions for reporting deprecations, and those that are
+// not available.
 func deprecations() []*eval.Function {
 	never := func(name, why string) *eval.Function {
 		return &eval.Function{Name: name, Doc: "Is refused: " + why + ".", Signatures: one("Any *$args", func(c *eval.Call) (value.Value, error) {
@@ -40,7 +40,7 @@ func deprecations() []*eval.Function {
 		})}
 	}
 	return []*eval.Function{
-		{Name: "deprecation", Doc: "Says that something is deprecated: as the setting strict has it, or, with false as the third argument, as a warning.",
+		{Name: "deprecation", Doc: "Reports that something is deprecated, according to the setting strict. With false as the third argument, it is a warning.",
 			Signatures: one("String $key, String $message, Boolean $strict = true", func(c *eval.Call) (value.Value, error) {
 				msg := string(c.Args[1].(value.String))
 				if c.Arg(2) != value.Bool(false) {
@@ -51,7 +51,7 @@ func deprecations() []*eval.Function {
 				}
 				return value.Undef{}, nil
 			})},
-		{Name: "validate_legacy", Doc: "Is an error unless a value is of a type. Types of parameters do the same.",
+		{Name: "validate_legacy", Doc: "Returns an error unless a value is of a type. Types of parameters do the same.",
 			Signatures: []eval.Signature{
 				{Params: "Type $type, String $function, Any $value, Any *$ignored", Run: func(c *eval.Call) (value.Value, error) {
 					return validateLegacy(c, c.Args[0].(value.Type))
@@ -64,7 +64,7 @@ func deprecations() []*eval.Function {
 					return validateLegacy(c, t)
 				}},
 			}},
-		{Name: "parsepson", Doc: "Is undef with a warning, or an error, as the setting strict has it: there is no PSON any more. Use parsejson().",
+		{Name: "parsepson", Doc: "Returns undef with a warning, or an error, according to the setting strict, because PSON does not exist any more. Use parsejson().",
 			Signatures: one("String[1] $text, Any $default = undef", func(c *eval.Call) (value.Value, error) {
 				err := c.Warn("deprecation", "parsepson() is deprecated, and reads nothing any more: use parsejson()")
 				if err != nil && len(c.Args) > 1 {
@@ -72,10 +72,10 @@ func deprecations() []*eval.Function {
 				}
 				return value.Undef{}, err
 			})},
-		never("uriescape", "what it did is not in Ruby any more, and Puppet 8 refuses it too; String(URI(…)) does something alike"),
-		never("validate_augeas", "there is no Augeas here; check the file on the target with validate_cmd of the resource file"),
+		never("uriescape", "Ruby and Puppet 8 do not support it any more; String(URI(…)) is similar"),
+		never("validate_augeas", "Augeas is not available here; check the file on the target with validate_cmd of the resource file"),
 		never("validate_cmd", "commands are not run during evaluation; check the file on the target with validate_cmd of the resource file"),
-		never("pry", "it starts a debugger of Ruby, and there is no Ruby here"),
+		never("pry", "it starts a debugger of Ruby, which is not available here"),
 	}
 }
 

@@ -10,20 +10,20 @@ import (
 	"bolt/puppet/value"
 )
 
-// facts are the functions that look at what is known of the machine.
+// facts are the functions for facts of the machine.
 func facts() []*eval.Function {
 	has := func(kind string) []eval.Signature {
 		return one("String $address", func(c *eval.Call) (value.Value, error) {
 			if a, err := netip.ParseAddr(string(c.Args[0].(value.String))); err != nil || !a.Is4() {
-				return nil, invalid(c, "%s is no IPv4 address", inspect(c.Args[0]))
+				return nil, invalid(c, "%s is not an IPv4 address", inspect(c.Args[0]))
 			}
 			return anyInterface(c, kind, c.Args[0])
 		})
 	}
 	return []*eval.Function{
-		{Name: "fact", Doc: "Returns the fact of a name with points, such as 'os.release.major', or undef. A part with points in it stands in double quotes; the elements of arrays are numbers.",
+		{Name: "fact", Doc: "Returns the fact of a name with points, such as 'os.release.major', or undef. A part that contains points must be in double quotes. The parts for elements of arrays are numbers.",
 			Signatures: one("String $name", fact)},
-		{Name: "stdlib::has_interface_with", Doc: "Tells whether the machine has a network interface of a name, or one with a value of a kind.",
+		{Name: "stdlib::has_interface_with", Doc: "Returns whether the machine has a network interface with a name, or with a value of a kind.",
 			Signatures: []eval.Signature{
 				{Params: "String[1] $interface", Run: func(c *eval.Call) (value.Value, error) {
 					h, err := interfaces(c)
@@ -38,9 +38,9 @@ func facts() []*eval.Function {
 					return anyInterface(c, strings.TrimSuffix(kind, "address"), c.Args[1])
 				}},
 			}},
-		{Name: "stdlib::has_ip_address", Doc: "Tells whether the machine has an IPv4 address.", Signatures: has("ip")},
-		{Name: "stdlib::has_ip_network", Doc: "Tells whether the machine has an interface in an IPv4 network.", Signatures: has("network")},
-		{Name: "stdlib::os_version_gte", Doc: "Tells whether the operating system has a name, and its major version is another version or later.",
+		{Name: "stdlib::has_ip_address", Doc: "Returns whether the machine has an IPv4 address.", Signatures: has("ip")},
+		{Name: "stdlib::has_ip_network", Doc: "Returns whether the machine has an interface in an IPv4 network.", Signatures: has("network")},
+		{Name: "stdlib::os_version_gte", Doc: "Returns whether the operating system has a name, and its major version is another version or later.",
 			Signatures: one("String[1] $name, String[1] $version", func(c *eval.Call) (value.Value, error) {
 				name, err := factAt(c, "os", "name")
 				if err != nil {
@@ -59,7 +59,7 @@ func facts() []*eval.Function {
 	}
 }
 
-// factAt returns the fact at a path; the error says that there is none.
+// factAt returns the fact at a path, or an error if it does not exist.
 func factAt(c *eval.Call, path ...string) (value.Value, error) {
 	keys := make([]value.Value, len(path))
 	for i, p := range path {
@@ -72,7 +72,7 @@ func factAt(c *eval.Call, path ...string) (value.Value, error) {
 			v, ok = h.GetString(p)
 		}
 		if !ok {
-			return nil, eval.Errorf("unknown-fact", "%s(): there is no fact %s", bare(c), strings.Join(path, "."))
+			return nil, eval.Errorf("unknown-fact", "%s(): the fact %s does not exist", bare(c), strings.Join(path, "."))
 		}
 	}
 	return v, nil
@@ -85,7 +85,7 @@ func interfaces(c *eval.Call) (*value.Hash, error) {
 	}
 	h, ok := v.(*value.Hash)
 	if !ok {
-		return nil, eval.Errorf("unknown-fact", "%s(): the fact networking.interfaces is no hash", bare(c))
+		return nil, eval.Errorf("unknown-fact", "%s(): the fact networking.interfaces is not a hash", bare(c))
 	}
 	return h, nil
 }
@@ -128,7 +128,7 @@ func fact(c *eval.Call) (value.Value, error) {
 			v = value.Undef{}
 			n, ok := rubyInteger(part)
 			if !ok {
-				c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(path[:i], ".")+" is an array, and "+part+" is no place in it")
+				c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(path[:i], ".")+" is an array, and "+part+" is not an index of it")
 				return v, nil
 			}
 			if n < 0 {
@@ -138,15 +138,15 @@ func fact(c *eval.Call) (value.Value, error) {
 				v = at.At(int(n))
 			}
 		default:
-			c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(path[:i], ".")+" is neither a hash nor an array, and has no "+part)
+			c.Log(eval.Warning, "fact "+name+" is undef: "+strings.Join(path[:i], ".")+" is neither a hash nor an array, and does not have the element "+part)
 			return value.Undef{}, nil
 		}
 	}
 	return v, nil
 }
 
-// factPath splits at points that are not in double quotes. Empty parts do not
-// count, nor does a quote without an end.
+// factPath splits s at points that are not in double quotes. It ignores empty
+// parts and a quote that is not closed.
 func factPath(s string) []string {
 	var path []string
 	for s != "" {
@@ -169,7 +169,8 @@ func factPath(s string) []string {
 	return path
 }
 
-// rubyInteger reads a number as Ruby's Integer() does: 0x1f, 0b1, 017, 1_000.
+// rubyInteger parses an integer as Ruby's Integer() does: 0x1f, 0b1, 017,
+// 1_000.
 func rubyInteger(s string) (int64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	t := strings.TrimLeft(s, "+-")

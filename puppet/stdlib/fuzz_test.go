@@ -31,7 +31,7 @@ func FuzzShellSplit(f *testing.F) {
 	})
 }
 
-// FuzzYAML reads what is written with another program.
+// FuzzYAML parses the output with another program.
 func FuzzYAML(f *testing.F) {
 	for _, s := range []string{"", "a", "a: b", "- x\n- y", " a\nb\n\n", "1.5", "yes", "\u2028x", "long text with words that has to be folded somewhere behind the eightieth column of it", "#", "a\tb", "'\"", "<<"} {
 		f.Add(s, 0, 2)
@@ -54,8 +54,8 @@ func FuzzYAML(f *testing.F) {
 			t.Fatalf("%q is written as %q: %v", s, out, err)
 		}
 		if len(back.K) == 2 && (strings.HasPrefix(s, " ") || strings.Contains(s, "\n ")) {
-			// libyaml folds also lines that begin with a space, which readers
-			// take for two lines.
+			// libyaml also folds lines that begin with a space. Parsers treat
+			// them as two lines.
 			if oneLine := strings.NewReplacer("\n", " "); oneLine.Replace(back.K[0].Value) == oneLine.Replace(s) {
 				return
 			}
@@ -79,7 +79,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// FuzzTexts looks for panics and endless loops in what reads small texts.
+// FuzzTexts checks that the functions that parse small strings do not panic and
+// always end.
 func FuzzTexts(f *testing.F) {
 	for _, s := range []string{"4.5 kB", "1e400", "0x1.8p1", "a-z", "^\\-", "zz9.z", "::1/64", "[::1%eth0]", "1...5", "1-", "a.\"b.c\".d", "YWJj=", "u@h", "2020-01-01T1:00:00", "/a//b.c/", "\x8a"} {
 		f.Add(s)

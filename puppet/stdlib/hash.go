@@ -6,10 +6,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// hashes are the functions over hashes.
+// hashes are the functions for hashes.
 func hashes() []*eval.Function {
 	return []*eval.Function{
-		old("deep_merge", "Any $hash, Any $more, Any *$rest", "Returns one hash of some: later values win, but two hashes at the same key become one in the same way. The empty string counts as an empty hash.",
+		old("deep_merge", "Any $hash, Any $more, Any *$rest", "Merges hashes: later values override earlier ones, but two hashes at the same key are merged in the same way. The empty string is treated as an empty hash.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				out := value.NewHash()
 				for _, v := range args {
@@ -26,12 +26,12 @@ func hashes() []*eval.Function {
 				}
 				return out, nil
 			}),
-		old("join_keys_to_values", "Any $hash, Any $between", "Returns an array of strings: each key, a text and the value; for a value that is an array, one for each of its elements.", joinKeys),
+		old("join_keys_to_values", "Any $hash, Any $between", "Returns an array of strings: each key, a separator and the value. For a value that is an array, there is one string for each of its elements.", joinKeys),
 		{Name: "stdlib::nested_values", Doc: "Returns the values of a hash and of the hashes in it, at any depth.",
 			Signatures: one("Hash $hash", func(c *eval.Call) (value.Value, error) {
 				return value.NewArray(nestedValues(nil, c.Args[0].(*value.Hash))...), nil
 			})},
-		{Name: "stdlib::merge", Doc: "Returns one hash of some: later values win. With a block, one of the hashes that the block answers for each item; it gets the hash so far, and the item, or key and value, or place and item.",
+		{Name: "stdlib::merge", Doc: "Merges hashes: later values override earlier ones. With a block, it merges the hashes that the block returns for each item. The arguments of the block are the hash so far, and the item, or key and value, or index and item.",
 			Signatures: []eval.Signature{
 				{Params: "Variant[Hash[Scalar, Any], Undef, String[0, 0]] *$hashes", Run: func(c *eval.Call) (value.Value, error) {
 					out := value.NewHash()
@@ -48,7 +48,8 @@ func hashes() []*eval.Function {
 	}
 }
 
-// deepMerge returns a with b over it, in which hashes are merged alike.
+// deepMerge returns a with the entries of b. Hashes at the same key are merged
+// in the same way.
 func deepMerge(a, b *value.Hash) *value.Hash {
 	var out value.HashBuilder
 	for k, v := range a.All() {
@@ -124,7 +125,7 @@ func nestedValues(out []value.Value, h *value.Hash) []value.Value {
 	return out
 }
 
-// merging merges what the block answers; it gets n values of an item.
+// merging merges the results of the block. The block gets n values of an item.
 func merging(n int) func(c *eval.Call) (value.Value, error) {
 	return func(c *eval.Call) (value.Value, error) {
 		if len(c.Args) != 1 {

@@ -10,11 +10,11 @@ import (
 	"bolt/puppet/value"
 )
 
-// encoders are the functions that write values as texts in some format. Where
-// something in a value is sensitive, so is the text.
+// encoders are the functions that encode values as text. If a part of a value
+// is sensitive, the text is sensitive.
 func encoders() []*eval.Function {
 	rules := newYAMLRules()
-	// guarded writes a value that has been freed of what is sensitive.
+	// guarded writes a value without its Sensitive wrappers.
 	guarded := func(c *eval.Call, v value.Value, write func(v value.Value) (string, error)) (value.Value, error) {
 		v, found := unwrapped(v)
 		s, err := write(v)
@@ -30,7 +30,7 @@ func encoders() []*eval.Function {
 		return value.String(s), nil
 	}
 	return []*eval.Function{
-		{Name: "stdlib::to_json", Doc: "Returns a value as JSON; what JSON does not know is written as a string.",
+		{Name: "stdlib::to_json", Doc: "Returns a value as JSON; values that JSON does not support are written as strings.",
 			Signatures: one("Any $value", func(c *eval.Call) (value.Value, error) {
 				return guarded(c, c.Args[0], func(v value.Value) (string, error) {
 					w := jsonWriter{c: c, jsonStyle: jsonStyle{deepest: 100}}
@@ -65,9 +65,9 @@ func encoders() []*eval.Function {
 					return w.b.String(), err
 				})
 			})},
-		{Name: "stdlib::to_ruby", Doc: "Returns a value as an expression of Ruby; what is no plain data as its rich data.",
+		{Name: "stdlib::to_ruby", Doc: "Returns a value as an expression of Ruby; values that are not plain data as rich data.",
 			Signatures: one("Any $value", func(c *eval.Call) (value.Value, error) { return literalOf(c, " => ", nil) })},
-		{Name: "stdlib::to_python", Doc: "Returns a value as an expression of Python; what is no plain data as its rich data.",
+		{Name: "stdlib::to_python", Doc: "Returns a value as an expression of Python; values that are not plain data as rich data.",
 			Signatures: one("Any $value", func(c *eval.Call) (value.Value, error) {
 				return literalOf(c, ": ", func(v value.Value) string {
 					switch v {
@@ -84,12 +84,12 @@ func encoders() []*eval.Function {
 	}
 }
 
-// A jsonStyle says how JSON is laid out, as the options of Ruby's JSON do.
+// A jsonStyle is the layout of JSON, as in the options of Ruby's JSON.
 type jsonStyle struct {
 	indent, space, before string
-	objectEnd, arrayEnd   string // ends of lines
+	objectEnd, arrayEnd   string // line ends
 	nan                   bool
-	deepest               int // 0: as deep as it takes
+	deepest               int // largest depth; 0: no limit
 }
 
 func prettyStyle(options value.Value) jsonStyle {
@@ -116,7 +116,7 @@ func prettyStyle(options value.Value) jsonStyle {
 	return s
 }
 
-// A jsonWriter writes what Ruby's JSON::Generator does.
+// A jsonWriter writes JSON as Ruby's JSON::Generator does.
 type jsonWriter struct {
 	jsonStyle
 	c *eval.Call
@@ -124,7 +124,7 @@ type jsonWriter struct {
 }
 
 func (w *jsonWriter) write(v value.Value, depth int) error {
-	// The margins before and behind what is in v are not there yet.
+	// The margins around the elements of v are not written yet.
 	if err := w.c.Size(w.b.Len() + 2*(depth+1)*len(w.indent)); err != nil {
 		return err
 	}

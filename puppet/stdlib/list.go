@@ -11,10 +11,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// lists are the functions over arrays, but for those that take them as sets.
+// lists are the functions for arrays, except for those that treat them as sets.
 func lists() []*eval.Function {
 	return []*eval.Function{
-		old("concat", "Any $list, Any $more, Any *$rest", "Returns an array with the elements of others behind it; what is no array counts as an element.",
+		old("concat", "Any $list, Any $more, Any *$rest", "Returns an array with the elements of others appended. A value that is not an array is one element.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				if _, ok := args[0].(*value.Array); !ok {
 					return nil, wrong(c, args[0], "an array first")
@@ -30,8 +30,8 @@ func lists() []*eval.Function {
 				return value.NewArray(out...), nil
 			}),
 		old("count", "Any $collection, Any $item = ''", "Returns how many elements of an array or entries of a hash are equal to a value; without one, how many are neither undef nor empty strings; how many characters of a string are in a set of them.", count),
-		old("delete", "Any $collection, Any $items", "Returns an array without what is equal to one of some values, a hash without some keys, or a string without some texts.", remove),
-		old("delete_at", "Any $list, Any $index, Any *$ignored", "Returns an array without the element at a place.", deleteAt),
+		old("delete", "Any $collection, Any $items", "Returns an array without the elements that are equal to one of several values, a hash without some keys, or a string without some substrings.", remove),
+		old("delete_at", "Any $list, Any $index, Any *$ignored", "Returns an array without the element at an index.", deleteAt),
 		old("delete_undef_values", "Any $collection, Any *$ignored", "Returns an array or a hash without values that are undef.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				out, ok := without(args[0], func(_, v value.Value) bool { return value.IsUndef(v) })
@@ -40,7 +40,7 @@ func lists() []*eval.Function {
 				}
 				return out, nil
 			}),
-		old("delete_values", "Any $hash, Any $value", "Returns a hash without the entries of a value.",
+		old("delete_values", "Any $hash, Any $value", "Returns a hash without the entries with a value.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				if _, ok := args[0].(*value.Hash); !ok {
 					return nil, wrong(c, args[0], "a hash")
@@ -65,9 +65,9 @@ func lists() []*eval.Function {
 				}
 				return nil, wrong(c, args[0], "a string or an array")
 			}),
-		old("values_at", "Any $list, Any $places, Any *$ignored", "Returns the elements of an array at some places: numbers, and ranges such as '2-5', '2..5' and '2...5', which is without the last.", valuesAt),
-		old("zip", "Any $list, Any $other, Any $flatten = false, Any *$ignored", "Returns an array of pairs: the elements of two arrays at the same place; with a third argument that is true, one array of all.", zip),
-		{Name: "stdlib::sort_by", Doc: "Returns an array, the characters of a string or the entries of a hash in the order of what the block answers for each.", Signatures: []eval.Signature{
+		old("values_at", "Any $list, Any $places, Any *$ignored", "Returns the elements of an array at some indexes: numbers, and ranges such as '2-5', '2..5' and '2...5', which is without the last.", valuesAt),
+		old("zip", "Any $list, Any $other, Any $flatten = false, Any *$ignored", "Returns an array of pairs: the elements of two arrays at the same index. If the third argument is true, it returns one flat array.", zip),
+		{Name: "stdlib::sort_by", Doc: "Returns an array, the characters of a string or the entries of a hash in the order of the results of the block for each.", Signatures: []eval.Signature{
 			{Params: "Array $list", Block: "Callable[1, 1]", Run: func(c *eval.Call) (value.Value, error) {
 				list, err := sortBy(c, c.Args[0].(*value.Array).Elems())
 				return value.NewArray(list...), err
@@ -126,8 +126,8 @@ func count(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.Int(n), nil
 }
 
-// without returns an array or a hash without the elements or entries that drop
-// is true for; it gets the element as the key of an array.
+// without returns an array or a hash without the elements or entries for which
+// drop is true. For an array, k is the element, too.
 func without(v value.Value, drop func(k, v value.Value) bool) (out value.Value, ok bool) {
 	switch v := v.(type) {
 	case *value.Array:
@@ -150,7 +150,7 @@ func without(v value.Value, drop func(k, v value.Value) bool) (out value.Value, 
 	return nil, false
 }
 
-// sizeOfCollection is how many elements or entries a value has.
+// sizeOfCollection returns the number of elements or entries of a value.
 func sizeOfCollection(v value.Value) int {
 	switch v := v.(type) {
 	case *value.Array:
@@ -161,7 +161,7 @@ func sizeOfCollection(v value.Value) int {
 	return 0
 }
 
-// itemsOf is a value as Ruby's Array() makes an array of it.
+// itemsOf returns a value as an array, as Ruby's Array() does.
 func itemsOf(v value.Value) []value.Value {
 	switch v := v.(type) {
 	case *value.Array:
@@ -206,10 +206,11 @@ func remove(c *eval.Call, args []value.Value) (value.Value, error) {
 	return nil, wrong(c, args[0], "an array, a hash or a string")
 }
 
-// removeElements returns an array without what is equal to an item.
+// removeElements returns an array without the elements that are equal to an
+// item.
 func removeElements(c *eval.Call, list *value.Array, items []value.Value) (value.Value, error) {
 	var simple value.HashBuilder
-	var nested []value.Value // are compared one by one: numbers may be in them
+	var nested []value.Value // compared one by one, because they can contain numbers
 	for _, v := range items {
 		switch v.(type) {
 		case *value.Array, *value.Hash:
@@ -232,7 +233,7 @@ func removeElements(c *eval.Call, list *value.Array, items []value.Value) (value
 	return out, failure
 }
 
-// numberKey is a value as a key by which equal numbers are the same.
+// numberKey returns a value as a key. Equal numbers have the same key.
 func numberKey(v value.Value) value.Value {
 	if x, ok := v.(value.Float); ok && x >= -1<<63 && x < 1<<63 && x == value.Float(int64(x)) {
 		return value.Int(x)
@@ -276,7 +277,7 @@ func deleteAt(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.NewArray(slices.Delete(slices.Clone(list.Elems()), i, i+1)...), nil
 }
 
-// outside is the error of a place that an array does not have.
+// outside returns the error of an index that is out of range.
 func outside(c *eval.Call, place value.Value, list *value.Array) error {
 	return eval.Errorf("out-of-range", "%s(): the array has %d elements, and none at %s", bare(c), list.Len(), inspect(place))
 }
@@ -288,7 +289,7 @@ func valuesAt(c *eval.Call, args []value.Value) (value.Value, error) {
 	}
 	places := value.Flatten(args[1:2])
 	if len(places) == 0 {
-		return nil, invalid(c, "there are no places to look at")
+		return nil, invalid(c, "indexes are missing")
 	}
 	var out []value.Value
 	for _, p := range places {
@@ -326,12 +327,12 @@ func valuesAt(c *eval.Call, args []value.Value) (value.Value, error) {
 
 type place struct {
 	n    int
-	open bool // the place itself does not count
+	open bool // the index itself is excluded
 }
 
-// placesOf reads "3", "3-5", "3..5" or "3...5". Ruby looks at lines: any line
-// may be a range, and if none is, any may be a number, but then it reads the
-// number at the beginning of the text, after white space.
+// placesOf parses "3", "3-5", "3..5" or "3...5". As in Ruby, it looks at each
+// line. Any line can be a range. If none is a range, any line can be a number;
+// then it reads the number at the beginning of the text, after white space.
 func placesOf(s string) (from, to place, ok bool) {
 	for line := range strings.SplitSeq(s, "\n") {
 		rest := strings.TrimLeft(line, "0123456789")
@@ -352,7 +353,8 @@ func placesOf(s string) (from, to place, ok bool) {
 	return at, at, true
 }
 
-// number reads digits; what does not fit is more than any place.
+// number converts digits. If the number does not fit, it returns the largest
+// int.
 func number(digits string) int {
 	if digits == "" {
 		return 0
@@ -392,11 +394,11 @@ func zip(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.NewArray(out...), nil
 }
 
-// sortBy returns list in the order of what the block answers.
+// sortBy returns list in the order of the results of the block.
 func sortBy(c *eval.Call, list []value.Value) ([]value.Value, error) {
 	type keyed struct{ key, v value.Value }
 	all := make([]keyed, len(list))
-	same := true // all answers are the same, and need no order
+	same := true // all results are equal and need no sorting
 	for i, v := range list {
 		k, err := c.Yield(v)
 		if err != nil {
@@ -430,8 +432,8 @@ func sortBy(c *eval.Call, list []value.Value) ([]value.Value, error) {
 }
 
 func sortHash(c *eval.Call) (value.Value, error) {
-	// The block gets one array of key and value, also when it has two
-	// parameters: the original does so too, and fails.
+	// The block gets one array of key and value, even if it has two parameters.
+	// As in Puppet, the call then fails.
 	list, err := sortBy(c, itemsOf(c.Args[0]))
 	if err != nil {
 		return nil, err
@@ -444,8 +446,8 @@ func sortHash(c *eval.Call) (value.Value, error) {
 	return out.Build(), nil
 }
 
-// natural is the order that values of a kind have among each other in Ruby:
-// strings with case, arrays by their first elements that differ.
+// natural returns the order of two values of the same kind in Ruby: strings
+// with case, arrays by the first elements that differ.
 func natural(a, b value.Value) (int, error) {
 	switch x := a.(type) {
 	case value.String:

@@ -7,11 +7,12 @@ import (
 	"bolt/puppet/value"
 )
 
-// literalOf writes the argument as an expression of a language in which
-// hashes have arrow between keys and values; word is what the language has
-// for a value, "" if that is what Ruby has.
+// literalOf writes the argument as an expression of a language. Hashes in this
+// language have arrow between keys and values. word returns the form of a value
+// in the language, or "" if it is the same as in Ruby.
 //
-// Differs from Puppet: the text is sensitive if something in the value is.
+// Differs from Puppet: the text is sensitive if a part of the value is
+// sensitive.
 func literalOf(c *eval.Call, arrow string, word func(value.Value) string) (value.Value, error) {
 	if err := c.Size(textSize(c.Args...)); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ type literalWriter struct {
 	b     strings.Builder
 	arrow string
 	word  func(value.Value) string
-	// secret: a Sensitive is in what was written.
+	// secret is set if a Sensitive was written.
 	secret bool
 }
 

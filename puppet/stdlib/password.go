@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// digests are the functions that make numbers of values.
+// digests are the functions that compute checksums of values.
 func digests() []*eval.Function {
 	const params = "Variant[ScalarData, Sensitive[ScalarData], Binary, Sensitive[Binary]] $value"
 	sum := func(of func(string) string) []eval.Signature {
@@ -29,19 +29,19 @@ func digests() []*eval.Function {
 		})
 	}
 	return []*eval.Function{
-		{Name: "stdlib::crc32", Doc: "Returns the CRC-32 sum of a value's text, in hexadecimal.",
+		{Name: "stdlib::crc32", Doc: "Returns the CRC-32 checksum of the text of a value, in hexadecimal.",
 			Signatures: sum(func(s string) string { return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s))), 16) })},
-		{Name: "stdlib::sha256", Doc: "Returns the SHA-256 sum of a value's text, in hexadecimal.",
+		{Name: "stdlib::sha256", Doc: "Returns the SHA-256 checksum of the text of a value, in hexadecimal.",
 			Signatures: sum(func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) })},
 	}
 }
 
-// passwords are the functions that make of passwords what can be stored.
+// passwords are the functions that hash passwords for storage.
 func passwords(source io.Reader) []*eval.Function {
 	return []*eval.Function{
-		old("pw_hash", "Any $password, Any $type, Any $salt", "Returns a password as crypt(3) stores it: type MD5, SHA-256, SHA-512, bcrypt, bcrypt-a, bcrypt-x or bcrypt-y. No password is undef.", pwHash),
+		old("pw_hash", "Any $password, Any $type, Any $salt", "Returns a password as crypt(3) stores it: type MD5, SHA-256, SHA-512, bcrypt, bcrypt-a, bcrypt-x or bcrypt-y. If the password is missing, the result is undef.", pwHash),
 		old("str2saltedpbkdf2", "Any $password, Any $salt, Any $iterations", "Returns a password as macOS stores it: a hash with password_hex, salt_hex and iterations, of PBKDF2 with SHA-512.", saltedPBKDF2),
-		old("str2saltedsha512", "Any $password", "Returns a password as older versions of macOS store it: SHA-512 with a salt of chance before it, in hexadecimal.",
+		old("str2saltedsha512", "Any $password", "Returns a password as older versions of macOS store it: SHA-512 with a random salt before it, in hexadecimal.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				s, ok := args[0].(value.String)
 				if !ok {
@@ -60,7 +60,7 @@ func passwords(source io.Reader) []*eval.Function {
 	}
 }
 
-// revealed are arguments without Sensitive around them.
+// revealed returns the arguments without Sensitive around them.
 func revealed(args []value.Value) []value.Value {
 	for i, v := range args {
 		if s, ok := v.(*value.Sensitive); ok {
@@ -70,13 +70,13 @@ func revealed(args []value.Value) []value.Value {
 	return args
 }
 
-// maxPassword is how long a password may be for crypt(3) of libxcrypt.
+// maxPassword is the largest length of a password for crypt(3) of libxcrypt.
 const maxPassword = 512
 
-// maxCost is the highest cost of bcrypt that is computed: each is twice the
-// work of the one before it, and this one takes a few seconds.
+// maxCost is the highest cost of bcrypt that is computed. Each cost doubles the
+// work of the one before it; this one takes a few seconds.
 //
-// Differs from Puppet: costs up to 31 are computed, in days.
+// Differs from Puppet: it computes costs up to 31, which takes days.
 const maxCost = 16
 
 func pwHash(c *eval.Call, args []value.Value) (value.Value, error) {
@@ -88,7 +88,7 @@ func pwHash(c *eval.Call, args []value.Value) (value.Value, error) {
 	kind, two := args[1].(value.String)
 	salt, three := args[2].(value.String)
 	if !ok || !two || !three {
-		return nil, invalid(c, "it takes three strings") // which are secrets
+		return nil, invalid(c, "it takes three strings") // they are secrets
 	}
 	name := strings.ToLower(string(kind))
 	prefix, blowfish := strings.CutPrefix(name, "bcrypt")
@@ -101,7 +101,8 @@ func pwHash(c *eval.Call, args []value.Value) (value.Value, error) {
 		if !bcryptSalt(string(salt)) {
 			return nil, invalid(c, "the salt can be two digits from 04 to %d, a $, and 22 letters, digits, points and slashes", maxCost)
 		}
-		// Differs from Puppet: the password would be *0, which lets nobody in.
+		// Differs from Puppet: its result is *0, which never matches a
+		// password.
 		if strings.IndexFunc(string(salt), notSetting) >= 0 {
 			return nil, invalid(c, "the salt has a space, a sign of : ; * ! \\, or a character outside of ASCII behind it")
 		}
@@ -141,12 +142,13 @@ func pwHash(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.String(out), nil
 }
 
-// notSetting tells what crypt(3) of libxcrypt refuses anywhere in a setting.
+// notSetting reports whether crypt(3) of libxcrypt rejects a character in a
+// setting.
 func notSetting(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(":;*!\\", r) }
 
 func notSalt(r rune) bool { return !isAlnum(r) && r != '.' && r != '/' }
 
-// bcryptSalt tells whether a text begins with a cost and a salt.
+// bcryptSalt reports whether s begins with a cost and a salt.
 func bcryptSalt(s string) bool {
 	if len(s) < 25 || s[2] != '$' || strings.IndexFunc(s[3:25], notSalt) >= 0 {
 		return false

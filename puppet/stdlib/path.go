@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// paths are the functions over names of files.
+// paths are the functions for file names.
 func paths() []*eval.Function {
 	return []*eval.Function{
 		old("basename", "Any $path, Any $suffix = ''", "Returns the last part of a path, without a suffix; '.*' is any suffix.",
@@ -31,14 +31,14 @@ func paths() []*eval.Function {
 				}
 				return value.String(dirname(string(s))), nil
 			}),
-		{Name: "stdlib::extname", Doc: "Returns what is from the last point on in the name of a file, '' without one.",
+		{Name: "stdlib::extname", Doc: "Returns the extension of a file name, including the point, or ''.",
 			Signatures: one("String $path", func(c *eval.Call) (value.Value, error) {
 				return value.String(extname(string(c.Args[0].(value.String)))), nil
 			})},
 	}
 }
 
-// basename is Ruby's File.basename.
+// basename implements Ruby's File.basename.
 func basename(path, suffix string) string {
 	trimmed := strings.TrimRight(path, "/")
 	if trimmed == "" {
@@ -54,7 +54,7 @@ func basename(path, suffix string) string {
 	return name
 }
 
-// dirname is Ruby's File.dirname.
+// dirname implements Ruby's File.dirname.
 func dirname(path string) string {
 	rest := strings.TrimRight(path, "/")
 	i := strings.LastIndexByte(rest, '/')
@@ -71,7 +71,7 @@ func dirname(path string) string {
 	return root + strings.TrimLeft(strings.TrimRight(rest[:i], "/"), "/")
 }
 
-// extname is Ruby's File.extname.
+// extname implements Ruby's File.extname.
 func extname(path string) string {
 	name := basename(path, "")
 	rest := strings.TrimLeft(name, ".")

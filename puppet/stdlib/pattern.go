@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// patterns are the functions that take regular expressions as strings.
+// patterns are the functions with regular expressions as strings.
 func patterns() []*eval.Function {
 	grep := func(keep bool) runOld {
 		return func(c *eval.Call, args []value.Value) (value.Value, error) {
@@ -35,8 +35,8 @@ func patterns() []*eval.Function {
 	}
 	return []*eval.Function{
 		old("grep", "Any $list, Any $pattern", "Returns the strings of an array that match a regular expression.", grep(true)),
-		old("reject", "Any $list, Any $pattern", "Returns the elements of an array but for the strings that match a regular expression.", grep(false)),
-		old("delete_regex", "Any $collection, Any $patterns", "Returns an array without the strings, or a hash without the keys, in which one of some regular expressions matches whole words.", deleteRegex),
+		old("reject", "Any $list, Any $pattern", "Returns the elements of an array, except for the strings that match a regular expression.", grep(false)),
+		old("delete_regex", "Any $collection, Any $patterns", "Returns an array without the strings, or a hash without the keys, that one of several regular expressions matches as whole words.", deleteRegex),
 	}
 }
 
@@ -48,8 +48,8 @@ func patternOf(c *eval.Call, v value.Value) (*value.Regexp, error) {
 	return value.NewRegexp(string(s))
 }
 
-// matches tells whether a value is a string that matches. The value default is
-// a word for these functions.
+// matches reports whether a value is a string that matches. The value default
+// is treated as the string "default".
 func matches(re *value.Regexp, v value.Value) (bool, error) {
 	switch v := v.(type) {
 	case value.String:
@@ -70,7 +70,7 @@ func deleteRegex(c *eval.Call, args []value.Value) (value.Value, error) {
 		}
 		size := sizeOfCollection(out)
 		if size == 0 {
-			continue // the pattern may be bad
+			continue // the pattern can be invalid
 		}
 		if err := c.Step(size); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func deleteRegex(c *eval.Call, args []value.Value) (value.Value, error) {
 			return nil, err
 		}
 		if n := len(src) - len(strings.TrimRight(src, `\`)); n%2 != 0 {
-			return nil, invalid(c, "the regular expression %s ends in a backslash with nothing behind it", inspect(value.String(src)))
+			return nil, invalid(c, "the regular expression %s ends in an incomplete escape", inspect(value.String(src)))
 		}
 		re, err := value.NewRegexp(`\b` + src + `\b`)
 		if err != nil {

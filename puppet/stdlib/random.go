@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// rotations are the functions whose answers depend on the name of the machine.
+// rotations are the functions whose results depend on the name of the machine.
 func rotations() []*eval.Function {
 	rotate := func(c *eval.Call, list []value.Value) ([]value.Value, error) {
 		if len(list) < 2 {
@@ -34,7 +34,7 @@ func rotations() []*eval.Function {
 		return slices.Concat(list[n:], list[:n]), nil
 	}
 	return []*eval.Function{
-		{Name: "stdlib::fqdn_rotate", Doc: "Returns an array or a string that is rotated by a number of places, always the same for a node and seeds, and another for other nodes.",
+		{Name: "stdlib::fqdn_rotate", Doc: "Returns an array or a string that is rotated. The rotation is always the same for a node and seeds, and different for other nodes.",
 			Signatures: []eval.Signature{
 				{Params: "String $text, Variant[Integer, String] *$seeds", Run: func(c *eval.Call) (value.Value, error) {
 					chars, err := characters(c, string(c.Args[0].(value.String)))
@@ -52,7 +52,7 @@ func rotations() []*eval.Function {
 					return value.NewArray(list...), err
 				}},
 			}},
-		{Name: "stdlib::fqdn_rand_string", Doc: "Returns a text of a length of letters and digits, or of some characters, always the same for a node and seeds, and another for other nodes.",
+		{Name: "stdlib::fqdn_rand_string", Doc: "Returns a string of letters and digits, or of given characters, with a given length. It is always the same for a node and seeds, and different for other nodes.",
 			Signatures: one("Integer[1] $length, Optional[String] $characters = '', Any *$seeds", func(c *eval.Call) (value.Value, error) {
 				set := "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				if s, ok := c.Arg(1).(value.String); ok && s != "" {
@@ -82,7 +82,7 @@ func rotations() []*eval.Function {
 					}
 					at, ok := n.(value.Int)
 					if !ok || at < 0 || int(at) >= len(chars) {
-						return nil, eval.Errorf("internal", "fqdn_rand() answered %s for a limit of %d", inspect(n), len(chars))
+						return nil, eval.Errorf("internal", "fqdn_rand() returned %s for a limit of %d", inspect(n), len(chars))
 					}
 					b.WriteString(chars[at])
 				}
@@ -104,10 +104,10 @@ func rotations() []*eval.Function {
 	}
 }
 
-// sizeFor returns an error if a text of n of some characters would be too
-// large.
+// sizeFor returns an error if a string of n of the given characters would be
+// too large.
 func sizeFor(c *eval.Call, n value.Int, chars []string) error {
-	const most = 1 << 40 // more than any limit, and no overflow
+	const most = 1 << 40 // larger than any limit, without overflow
 	longest := 1
 	for _, s := range chars {
 		longest = max(longest, len(s))
@@ -115,7 +115,7 @@ func sizeFor(c *eval.Call, n value.Int, chars []string) error {
 	return c.Size(int(min(n, most)) * longest)
 }
 
-// textSize is how long the texts in some values are together.
+// textSize returns the total size of the strings in some values.
 func textSize(list ...value.Value) int {
 	n := 0
 	for _, v := range list {
@@ -133,7 +133,7 @@ func textSize(list ...value.Value) int {
 	return n
 }
 
-// concatenated is strings, one after another.
+// concatenated returns the concatenation of strings.
 func concatenated(list []value.Value) value.String {
 	var b strings.Builder
 	for _, v := range list {
@@ -142,8 +142,7 @@ func concatenated(list []value.Value) value.String {
 	return value.String(b.String())
 }
 
-// random are the functions whose answers depend on chance, or on seeds that
-// are given.
+// random are the functions whose results are random or depend on given seeds.
 func random(source io.Reader) []*eval.Function {
 	return []*eval.Function{
 		{Name: "stdlib::seeded_rand", Doc: "Returns a number from 0 to below a limit that is always the same for a seed.",
@@ -155,7 +154,7 @@ func random(source io.Reader) []*eval.Function {
 				}
 				return value.Int(builtin.SeededRand(sum[:], uint64(limit))), nil
 			})},
-		{Name: "stdlib::seeded_rand_string", Doc: "Returns a text of a length of letters and digits, or of some characters, that is always the same for a seed.",
+		{Name: "stdlib::seeded_rand_string", Doc: "Returns a string of letters and digits, or of given characters, with a given length. It is always the same for a seed.",
 			Signatures: one("Integer[1] $length, String $seed, String[2] $characters = ''", func(c *eval.Call) (value.Value, error) {
 				set := "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				if s, ok := c.Arg(2).(value.String); ok {
@@ -182,7 +181,7 @@ func random(source io.Reader) []*eval.Function {
 				}
 				return value.String(b.String()), nil
 			})},
-		old("shuffle", "Any $value, Any *$ignored", "Returns a string or an array in an order of chance.",
+		old("shuffle", "Any $value, Any *$ignored", "Returns a string or an array in random order.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				switch v := args[0].(type) {
 				case *value.Array:
@@ -211,7 +210,7 @@ func shuffle(c *eval.Call, source io.Reader, n int, swap func(i, j int)) error {
 		if _, err := io.ReadFull(source, b[:]); err != nil {
 			return err
 		}
-		// 64 bits, so that what the remainder prefers cannot be seen.
+		// 64 bits, so that the bias of the remainder is negligible.
 		swap(i, int(binary.BigEndian.Uint64(b[:])%uint64(i+1)))
 	}
 	return nil

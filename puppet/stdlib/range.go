@@ -10,14 +10,14 @@ import (
 	"bolt/puppet/value"
 )
 
-// maxRange is how many elements a range has at most; the original cuts there
-// too.
+// maxRange is the largest number of elements of a range. Puppet has the same
+// limit.
 const maxRange = 1_000_000
 
-// ranges is range.
+// ranges is the function range.
 func ranges() []*eval.Function {
 	return []*eval.Function{
-		old("range", "Any $first, Any $last = '', Any $step = 1, Any *$ignored", "Returns an array of the whole numbers, or the strings in the manner of 'a01', 'a02', from one to another, or of each of a number of them. One string such as '1..5', 'a-e' or '1...5', which is without the last, is also fine.", rangeOf),
+		old("range", "Any $first, Any $last = '', Any $step = 1, Any *$ignored", "Returns an array of the whole numbers, or the strings in the manner of 'a01', 'a02', from one to another, or every n-th of them. The argument can also be one string such as '1..5', 'a-e' or '1...5', which excludes the last.", rangeOf),
 	}
 }
 
@@ -31,7 +31,7 @@ func rangeOf(c *eval.Call, args []value.Value) (value.Value, error) {
 			return nil, wrong(c, args[0], "a string such as '1..5', or two values")
 		}
 		if first, last, open, ok = splitRange(string(s)); !ok {
-			return nil, invalid(c, "%s is no range such as '1..5' or 'a-e'", inspect(s))
+			return nil, invalid(c, "%s is not a range such as '1..5' or 'a-e'", inspect(s))
 		}
 	} else {
 		var err error
@@ -64,7 +64,7 @@ func rangeOf(c *eval.Call, args []value.Value) (value.Value, error) {
 			return nil, wrong(c, end, "a number to end at")
 		}
 		to, ok := wholeOf(end)
-		if !ok { // farther than any range goes
+		if !ok { // beyond the end of any range
 			if to = math.MaxInt64; strings.HasPrefix(last, "-") {
 				to = math.MinInt64
 			}
@@ -74,7 +74,7 @@ func rangeOf(c *eval.Call, args []value.Value) (value.Value, error) {
 	return successors(c, first, last, step, open)
 }
 
-// wholeOf is what Ruby's to_i makes of numbers and texts.
+// wholeOf converts numbers and strings as Ruby's to_i does.
 func wholeOf(v value.Value) (int64, bool) {
 	switch v := v.(type) {
 	case value.Int:
@@ -91,7 +91,7 @@ func wholeOf(v value.Value) (int64, bool) {
 	return 0, false
 }
 
-// splitRange reads "a..b", "a-b", or "a...b", which is open.
+// splitRange parses "a..b", "a-b", or "a...b", which is open.
 func splitRange(s string) (first, last string, open, ok bool) {
 	for line := range strings.SplitSeq(s, "\n") {
 		first = line[:wordLen(line)]
@@ -105,7 +105,8 @@ func splitRange(s string) (first, last string, open, ok bool) {
 	return "", "", false, false
 }
 
-// wordLen is how many letters, digits and underscores a text begins with.
+// wordLen returns the number of letters, digits and underscores at the
+// beginning of s.
 func wordLen(s string) int {
 	for i, r := range s {
 		if !isWord(r) {
@@ -124,16 +125,16 @@ func numbers(c *eval.Call, from, to, step int64, open bool) (value.Value, error)
 			}
 		}
 		out = append(out, value.Int(n))
-		if n > to-step { // also where n + step does not fit
+		if n > to-step { // also if n + step would overflow
 			break
 		}
 	}
 	return value.NewArray(out...), c.Elements(len(out))
 }
 
-// successors is each step-th of the texts from one to another, as Ruby's
-// String#upto has them: it ends when they get longer than the last, or are
-// what would be after it.
+// successors returns every step-th string from first to last, as Ruby's
+// String#upto does. It ends when the strings are longer than last, or when it
+// reaches the successor of last.
 func successors(c *eval.Call, first, last string, step int64, open bool) (value.Value, error) {
 	next := successor
 	if len(first) == 1 && len(last) == 1 && first[0] < utf8.RuneSelf && last[0] < utf8.RuneSelf {
@@ -166,21 +167,21 @@ func successors(c *eval.Call, first, last string, step int64, open bool) (value.
 	return value.NewArray(out...), c.Elements(len(out))
 }
 
-// successor is the text after another as of Ruby's String#succ: the last
-// letter or digit is raised, with a carry to the one before it; without
-// letters and digits, the last character is.
+// successor returns the string after s, as Ruby's String#succ does. It
+// increments the last letter or digit, with a carry to the one before it.
+// Without letters and digits, it increments the last character.
 func successor(s string) string {
 	chars := []rune(s)
-	last := -1   // the letter or digit that was raised
-	gap := false // what is behind is neither
+	last := -1   // the last letter or digit that was incremented
+	gap := false // the character after it is neither
 	for i := len(chars) - 1; i >= 0; i-- {
 		r := chars[i]
 		if !isAlnum(r) {
 			gap = true
 			continue
 		}
-		// There is no carry from letters to digits, or back, over something
-		// that is neither: 1.z is followed by 1.aa.
+		// A carry between letters and digits does not cross a character that is
+		// neither: 1.z is followed by 1.aa.
 		if gap && last >= 0 && isNumeral(r) != isNumeral(chars[last]) {
 			break
 		}

@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// resources are the functions that look at a catalog, or add to it.
+// resources are the functions that read a catalog or add to it.
 func resources() []*eval.Function {
 	return []*eval.Function{
 		catalog(old("ensure_resource", "Any $type, Any $titles, Any $parameters = {}, Any *$ignored", "Declares resources unless they are declared with the same parameters.",
@@ -40,7 +40,7 @@ func resources() []*eval.Function {
 					return value.Undef{}, nil
 				}},
 			}}),
-		old("defined_with_params", "Any $reference, Any $parameters = {}, Any *$ignored", "Tells whether a resource is declared, with some parameters.",
+		old("defined_with_params", "Any $reference, Any $parameters = {}, Any *$ignored", "Returns whether a resource is declared, with some parameters.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				r, err := referenceOf(c, args[0])
 				if err != nil {
@@ -50,7 +50,8 @@ func resources() []*eval.Function {
 				if v := arg(args, 1); v != nil && value.Truthy(v) && v != value.String("") {
 					h, ok := v.(*value.Hash)
 					if !ok {
-						// Nobody looks at parameters of what is not there.
+						// Parameters of a resource that does not exist are not
+						// checked.
 						found, err := c.Declared(r.typ, r.title)
 						if found && err == nil {
 							err = wrong(c, v, "a hash as its second argument")
@@ -76,7 +77,7 @@ func resources() []*eval.Function {
 					return nil, err
 				}
 				if !isTag(r.typ) {
-					return nil, invalid(c, "%s is no name of a type of resources", inspect(value.String(r.typ)))
+					return nil, invalid(c, "%s is not the name of a resource type", inspect(value.String(r.typ)))
 				}
 				v, _, err := parameter(c, r, string(name))
 				if err != nil || value.IsUndef(v) {
@@ -101,7 +102,7 @@ func resources() []*eval.Function {
 				}
 				return value.NewResourceRef(r.typ, r.title), nil
 			})},
-		old("assert_private", "Any $message = ''", "Is an error if the class or define that calls it was declared outside of its module.",
+		old("assert_private", "Any $message = ''", "Returns an error if the class or define that calls it was declared outside of its module.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				module, _ := c.Scope.Lookup("module_name")
 				caller, _ := c.Scope.Lookup("caller_module_name")
@@ -142,7 +143,7 @@ func hashArg(c *eval.Call, i int) *value.Hash {
 // A reference names a resource.
 type reference struct{ typ, title string } // typ in lower case
 
-// String returns the reference as manifests write it, without quotes.
+// String returns the reference as in manifests, without quotes.
 func (r reference) String() string {
 	parts := strings.Split(r.typ, "::")
 	for i, p := range parts {
@@ -157,7 +158,7 @@ func referenceOf(c *eval.Call, v value.Value) (reference, error) {
 		if v.HasTitle {
 			return reference{lowerName(v.TypeName), v.Title}, nil
 		}
-		return reference{}, eval.Errorf("not-available", "%s() takes a resource, and %s is all of a type", bare(c), inspect(v))
+		return reference{}, eval.Errorf("not-available", "%s() takes a resource, but %s is a type with all of its resources", bare(c), inspect(v))
 	case *value.ClassType:
 		return reference{"class", lowerName(v.Title)}, nil
 	case value.String:
@@ -170,10 +171,11 @@ func referenceOf(c *eval.Call, v value.Value) (reference, error) {
 			return r, nil
 		}
 	}
-	return reference{}, invalid(c, "%s is no reference to a resource", inspect(v))
+	return reference{}, invalid(c, "%s is not a reference to a resource", inspect(v))
 }
 
-// untilBracket is what stands before the last closing bracket that ends a line.
+// untilBracket returns the part before the last closing bracket at the end of a
+// line.
 func untilBracket(s string) string {
 	for i := len(s) - 1; i > 0; i-- {
 		if s[i] == ']' && (i+1 == len(s) || s[i+1] == '\n') {
@@ -183,7 +185,7 @@ func untilBracket(s string) string {
 	return ""
 }
 
-// isTag tells whether a text can be a tag, as names of types are.
+// isTag reports whether s can be a tag, as names of types are.
 func isTag(s string) bool {
 	for i, r := range strings.TrimSuffix(s, "\n") {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && (i == 0 || !strings.ContainsRune(":.-", r)) {
@@ -195,7 +197,7 @@ func isTag(s string) bool {
 
 func lowerName(s string) string { return strings.ToLower(strings.TrimPrefix(s, "::")) }
 
-// parameter returns what a parameter of a resource is, undef without a value.
+// parameter returns the value of a parameter of a resource, or undef.
 func parameter(c *eval.Call, r reference, name string) (v value.Value, found bool, err error) {
 	b := c.Interp.Env().Builder
 	if b == nil {
@@ -212,8 +214,8 @@ func parameter(c *eval.Call, r reference, name string) (v value.Value, found boo
 	return v, found, err
 }
 
-// definedWith tells whether a resource is declared with parameters. The one
-// that is being evaluated does not count.
+// definedWith reports whether a resource is declared with given parameters. It
+// ignores the resource that is being evaluated.
 func definedWith(c *eval.Call, r reference, params *value.Hash) (bool, error) {
 	found, err := c.Declared(r.typ, r.title)
 	if !found || err != nil {
@@ -294,8 +296,8 @@ func ensureAll(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.Undef{}, nil
 }
 
-// ensurePackages declares packages with ensure => installed, or present where
-// that is what they are declared with already.
+// ensurePackages declares packages with ensure => installed. If they are
+// declared with ensure => present already, it uses present.
 func ensurePackages(c *eval.Call, names []value.Value, attrs *value.Hash) error {
 	const key = value.String("ensure")
 	for _, name := range names {

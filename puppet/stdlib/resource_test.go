@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A catalogue is a Builder that knows of resources and their parameters.
+// A catalogue is a Builder that stores resources and their parameters.
 type catalogue struct {
 	eval.Builder // nothing else is called
 	resources    map[string]map[string]value.Value
@@ -52,7 +52,7 @@ func catalogEnv() (eval.Env, *catalogue) {
 	return eval.Env{Library: eval.NewLibrary(Loader(nil), append(Functions(Options{}), b.create())...), Builder: b}, b
 }
 
-func TestLooksAtCatalog(t *testing.T) {
+func TestCatalogQueries(t *testing.T) {
 	for _, c := range []struct{ expr, want string }{
 		{"defined_with_params(File['/x'])", "true"},
 		{"defined_with_params('File[/x]', {mode => '0644'})", "true"},
@@ -81,7 +81,7 @@ func TestLooksAtCatalog(t *testing.T) {
 	}
 }
 
-func TestDeclares(t *testing.T) {
+func TestResourceDeclarations(t *testing.T) {
 	for _, c := range []struct{ expr, want string }{
 		{"ensure_resource('file', '/x')", ""},
 		{"ensure_resource('file', '/x', {mode => '0644'})", ""},

@@ -5,11 +5,11 @@ import (
 	"bolt/puppet/value"
 )
 
-// secrets is what keeps secrets as such.
+// secrets is the function stdlib::rewrap_sensitive_data.
 func secrets() []*eval.Function {
 	return []*eval.Function{{
 		Name: "stdlib::rewrap_sensitive_data",
-		Doc:  "Returns a value without Sensitive around anything in it, or what the block makes of that, in one Sensitive if there was one.",
+		Doc:  "Returns a value without any Sensitive in it, or the result of the block for this value. If it contained a Sensitive, the result is wrapped in one Sensitive.",
 		Signatures: []eval.Signature{{Params: "Any $value", Block: "Optional[Callable[1, 1]]", Run: func(c *eval.Call) (value.Value, error) {
 			v, found := unwrapped(c.Args[0])
 			if c.Block != nil {
@@ -26,8 +26,8 @@ func secrets() []*eval.Function {
 	}}
 }
 
-// unwrapped is a value without Sensitive, at any depth; found tells whether
-// there was one.
+// unwrapped returns a value without Sensitive, at any depth. found reports
+// whether there was one.
 func unwrapped(v value.Value) (out value.Value, found bool) {
 	switch v := v.(type) {
 	case *value.Sensitive:

@@ -5,8 +5,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// sets are the functions that take arrays as sets. Elements are the same as
-// keys of a hash are: 1 is not 1.0, and case matters.
+// sets are the functions that treat arrays as sets. Elements are equal if they
+// are the same key of a hash: 1 is not 1.0, and case matters.
 func sets() []*eval.Function {
 	two := func(run func(a, b *value.Array) value.Value) runOld {
 		return func(c *eval.Call, args []value.Value) (value.Value, error) {
@@ -24,7 +24,7 @@ func sets() []*eval.Function {
 			out, _ := without(a, func(_, v value.Value) bool { _, has := in.Get(v); return has })
 			return out
 		})),
-		old("intersection", "Any $list, Any $other", "Returns the elements that two arrays have in common, each once.", two(func(a, b *value.Array) value.Value {
+		old("intersection", "Any $list, Any $other", "Returns the elements that two arrays have in common, without duplicates.", two(func(a, b *value.Array) value.Value {
 			in := setOf(b)
 			var out value.HashBuilder
 			for _, v := range a.All() {
@@ -34,7 +34,7 @@ func sets() []*eval.Function {
 			}
 			return out.Build().Keys()
 		})),
-		old("union", "Any $list, Any $other, Any *$rest", "Returns the elements of some arrays, each once.",
+		old("union", "Any $list, Any $other, Any *$rest", "Returns the elements of several arrays, without duplicates.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				var out value.HashBuilder
 				for _, v := range args {
@@ -50,7 +50,7 @@ func sets() []*eval.Function {
 				}
 				return out.Build().Keys(), nil
 			}),
-		old("member", "Any $list, Any $items, Any *$ignored", "Tells whether an array has a string or a whole number, or all elements of another array.",
+		old("member", "Any $list, Any $items, Any *$ignored", "Returns whether an array has a string or a whole number, or all elements of another array.",
 			func(c *eval.Call, args []value.Value) (value.Value, error) {
 				list, ok := args[0].(*value.Array)
 				if !ok {
@@ -77,7 +77,7 @@ func sets() []*eval.Function {
 	}
 }
 
-// setOf has the elements of an array as keys.
+// setOf returns a hash with the elements of an array as keys.
 func setOf(a *value.Array) *value.Hash {
 	var b value.HashBuilder
 	for _, v := range a.All() {

@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// shells are the functions for the words of command lines.
+// shells are the functions for command lines.
 func shells() []*eval.Function {
 	escape := func(how func(string) string) []eval.Signature {
 		return one("Any $value", func(c *eval.Call) (value.Value, error) {
@@ -18,7 +18,7 @@ func shells() []*eval.Function {
 		})
 	}
 	return []*eval.Function{
-		{Name: "stdlib::shell_escape", Doc: "Returns a value as a word for a POSIX shell that means its text.", Signatures: escape(shellEscape)},
+		{Name: "stdlib::shell_escape", Doc: "Returns the text of a value, quoted as one word for a POSIX shell.", Signatures: escape(shellEscape)},
 		{Name: "stdlib::batch_escape", Doc: "Returns a value as a word for the cmd shell of Windows, in quotes.", Signatures: escape(batchEscape)},
 		{Name: "stdlib::powershell_escape", Doc: "Returns a value as a word for PowerShell.", Signatures: escape(powershellEscape)},
 		old("shell_join", "Any $words", "Returns the elements of an array as one command line for a POSIX shell.",
@@ -51,7 +51,7 @@ func shells() []*eval.Function {
 				}
 				words, ok := ShellSplit(line)
 				if !ok {
-					return nil, invalid(c, "a quote has no end in %s", inspect(args[0]))
+					return nil, invalid(c, "a quote is not closed in %s", inspect(args[0]))
 				}
 				return stringsOf(words), nil
 			}),
@@ -64,7 +64,7 @@ func shellEscape(s string) string {
 	}
 	var b strings.Builder
 	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s) // a byte that is no UTF-8 is one that needs a backslash
+		r, n := utf8.DecodeRuneInString(s) // a byte that is not UTF-8 needs a backslash
 		switch {
 		case r == '\n':
 			b.WriteString("'\n'")
@@ -79,7 +79,7 @@ func shellEscape(s string) string {
 	return b.String()
 }
 
-// isWord tells whether r is a letter, a digit or an underscore of ASCII.
+// isWord reports whether r is an ASCII letter, a digit or an underscore.
 func isWord(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
 }
@@ -96,7 +96,8 @@ func powershellEscape(s string) string {
 
 const shellSpace = " \t\n\v\f\r"
 
-// ShellSplit is Ruby's Shellwords.split. ok is false if a quote has no end.
+// ShellSplit implements Ruby's Shellwords.split. If a quote is not closed, ok
+// is false.
 func ShellSplit(line string) (words []string, ok bool) {
 	var field strings.Builder
 	for {
@@ -123,7 +124,7 @@ func ShellSplit(line string) (words []string, ok bool) {
 				return nil, false
 			}
 			end = n + 1
-		default: // a backslash, and the character behind it
+		default: // a backslash, and the character after it
 			_, n := utf8.DecodeRuneInString(line[1:])
 			if n == 0 || line[1] == '\n' {
 				field.WriteByte('\\')
@@ -138,8 +139,9 @@ func ShellSplit(line string) (words []string, ok bool) {
 	}
 }
 
-// doubleQuoted writes what is before the next double quote and returns how
-// long that is with the quote, below 0 without one.
+// doubleQuoted writes the text before the next double quote. It returns the
+// length of the text, including the quote. Without a quote, it returns a value
+// < 0.
 func doubleQuoted(b *strings.Builder, s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -1,18 +1,16 @@
-// Package stdlib has the functions and type aliases of the module
-// puppetlabs-stdlib 9, which manifests in the wild cannot do without, natively:
-// in the original most of them are Ruby.
+// Package stdlib implements the functions and type aliases of the module
+// puppetlabs-stdlib 9 in Go. Many manifests need this module, and most of its
+// functions are written in Ruby.
 //
-// [Functions] are given to a Library like those of package builtin; [Loader]
-// adds the types Stdlib::*. Where a module stdlib is on the module path, its
-// types go before the types here. Whether its functions in the Puppet language
-// go before the functions here is for who puts these in a Library (where they
-// go before all that a Loader finds) or behind a Loader.
+// [Functions] are added to a Library like those of package builtin; [Loader]
+// adds the types Stdlib::*. If a module stdlib is on the module path, its types
+// override the types here. For functions, the caller decides. Functions in a
+// Library override those that a Loader finds; functions behind a Loader do not.
 //
-// Files, decoders, clocks and randomness come through [Options]; a function
-// whose part of them is missing says so when it is called.
+// Files, decoders, clocks and randomness come through [Options]. If an option
+// is nil, the functions that need it return an error.
 //
-// Sources: the reference of puppetlabs-stdlib 9.7, and what it answers on
-// Puppet 8.
+// Sources: the reference of puppetlabs-stdlib 9.7, and its results on Puppet 8.
 package stdlib
 
 import (
@@ -29,26 +27,26 @@ import (
 	"bolt/puppet/value"
 )
 
-// A Decoder reads a text as data.
+// A Decoder decodes text to data.
 type Decoder func(text []byte) (value.Value, error)
 
-// Options are what functions need of the world. Functions for which something
-// is nil are refused.
+// Options are the external resources of functions. If one is nil, the functions
+// that need it return an error.
 type Options struct {
-	Now  func() time.Time // the present, for time()
-	Rand io.Reader        // randomness, for shuffle() and str2saltedsha512(); read by many goroutines
+	Now  func() time.Time // the current time, for time()
+	Rand io.Reader        // randomness, for shuffle() and str2saltedsha512(); must be safe for concurrent use
 
 	YAML  Decoder // for parseyaml() and loadyaml()
 	HOCON Decoder // for parsehocon()
 
-	// ReadFile returns the bytes of a file, for loadyaml(), loadjson() and
-	// load_module_metadata(); the error is fs.ErrNotExist if there is none. It
-	// ends with ctx.
+	// ReadFile returns the content of a file, for loadyaml(), loadjson() and
+	// load_module_metadata(). If the file does not exist, the error is
+	// fs.ErrNotExist. It ends when ctx is done.
 	ReadFile func(ctx context.Context, path string) ([]byte, error)
-	// Glob returns the files and directories that a pattern as of Ruby's
-	// Dir.glob is for. It ends with ctx.
+	// Glob returns the files and directories that match a pattern of Ruby's
+	// Dir.glob. It ends when ctx is done.
 	Glob func(ctx context.Context, pattern string) ([]string, error)
-	// Module returns the folder of a module.
+	// Module returns the directory of a module.
 	Module func(name string) (dir string, ok bool)
 }
 
@@ -67,8 +65,9 @@ func Functions(o Options) []*eval.Function {
 	return list
 }
 
-// measured runs a function unless its arguments are too large. Functions walk
-// through all of them, and what is in them in many places counts each time.
+// measured returns an error if the arguments of a function are too large.
+// Functions visit all values in them, and a value that occurs several times
+// counts several times.
 func measured(run func(c *eval.Call) (value.Value, error)) func(c *eval.Call) (value.Value, error) {
 	return func(c *eval.Call) (value.Value, error) {
 		all := 0
@@ -86,7 +85,7 @@ func measured(run func(c *eval.Call) (value.Value, error)) func(c *eval.Call) (v
 	}
 }
 
-// one is the only signature of a function.
+// one returns the only signature of a function.
 func one(params string, run func(c *eval.Call) (value.Value, error)) []eval.Signature {
 	return []eval.Signature{{Params: params, Run: run}}
 }
@@ -94,8 +93,8 @@ func one(params string, run func(c *eval.Call) (value.Value, error)) []eval.Sign
 // A runOld runs a function of the oldest kind with its arguments.
 type runOld func(c *eval.Call, args []value.Value) (value.Value, error)
 
-// old is a function of the oldest kind: a block is passed over, and its
-// arguments are as of [builtin.Plain].
+// old returns a function of the oldest kind. It ignores a block, and its
+// arguments are converted with [builtin.Plain].
 func old(name, params, doc string, run runOld) *eval.Function {
 	return &eval.Function{Name: name, Doc: doc, Signatures: []eval.Signature{{Params: params, Block: "Optional[Callable]", Run: func(c *eval.Call) (value.Value, error) {
 		args, err := builtin.Plain(c.Args)
@@ -106,7 +105,7 @@ func old(name, params, doc string, run runOld) *eval.Function {
 	}}}}
 }
 
-// arg returns the i-th argument, or nil when it was left out.
+// arg returns argument i, or nil if it was omitted.
 func arg(args []value.Value, i int) value.Value {
 	if i < len(args) {
 		return args[i]
@@ -114,35 +113,35 @@ func arg(args []value.Value, i int) value.Value {
 	return nil
 }
 
-// wrong is the error of an argument of a type that the function does not take.
+// wrong returns the error of an argument with a wrong type.
 func wrong(c *eval.Call, v value.Value, takes string) error {
 	return eval.Errorf("type-mismatch", "%s() takes %s, got %s", bare(c), takes, value.DescribeValue(v))
 }
 
-// invalid is the error of an argument that the function can do nothing with.
+// invalid returns the error of an invalid argument.
 func invalid(c *eval.Call, format string, args ...any) error {
 	return eval.Errorf("invalid-argument", "%s(): %s", bare(c), fmt.Sprintf(format, args...))
 }
 
 func bare(c *eval.Call) string { return strings.TrimPrefix(c.Name, "::") }
 
-// maxShown is how much of a value messages show.
+// maxShown is the length to which messages shorten a value.
 const maxShown = 200
 
-// inspect is a value as messages show it.
+// inspect returns a value for messages.
 func inspect(v value.Value) string { return value.InspectShort(v, maxShown) }
 
-// rubyInspect is a value as Ruby's inspect writes it.
+// rubyInspect returns a value as Ruby's inspect writes it.
 func rubyInspect(v value.Value, fits func(bytes int) error) (string, error) {
 	return value.Sprintf("%p", []value.Value{v}, fits)
 }
 
-// missing is the error of a function whose Options lack something.
+// missing returns the error of a function for which an option is nil.
 func missing(c *eval.Call, what string) error {
 	return eval.Errorf("not-available", "%s(): there is %s here", bare(c), what)
 }
 
-// rubyEqual is Ruby's ==: numbers by what they are, texts with case.
+// rubyEqual implements Ruby's ==: numbers by value, strings with case.
 func rubyEqual(a, b value.Value) bool {
 	switch x := a.(type) {
 	case value.Int, *value.BigInt, value.Float:
@@ -177,7 +176,8 @@ func rubyEqual(a, b value.Value) bool {
 	return value.Same(a, b)
 }
 
-// characters are the characters of a text, which may not be too many.
+// characters returns the characters of a string, or an error if there are too
+// many.
 func characters(c *eval.Call, s string) ([]string, error) {
 	if s == "" {
 		return nil, nil
@@ -188,8 +188,8 @@ func characters(c *eval.Call, s string) ([]string, error) {
 	return strings.Split(s, ""), nil
 }
 
-// A made adds up the texts that a function makes, so that many large ones are
-// refused as one is.
+// A made adds up the sizes of the strings that a function makes, so that many
+// strings are limited like one large string.
 type made struct {
 	c     *eval.Call
 	bytes int
@@ -200,7 +200,7 @@ func (m *made) text(s string) (value.Value, error) {
 	return value.String(s), m.c.Size(m.bytes)
 }
 
-// stringsOf returns texts as an array.
+// stringsOf returns strings as an array.
 func stringsOf(list []string) *value.Array {
 	out := make([]value.Value, len(list))
 	for i, s := range list {

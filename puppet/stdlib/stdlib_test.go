@@ -56,9 +56,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMissing calls every function without anything that Options give. None
-// may fail as our own mistake.
-func TestMissing(t *testing.T) {
+// TestFunctionsWithoutOptions calls every function with zero Options. The
+// result must not be an internal error.
+func TestFunctionsWithoutOptions(t *testing.T) {
 	env := eval.Env{Library: eval.NewLibrary(Loader(nil), Functions(Options{})...)}
 	for _, n := range strings.Fields(names) {
 		for _, args := range []string{"", "'a'", "['a', 'b']", "{'a' => 1}", "'a', 'b'", "['a', 'b'], 1", "1, 'x', 'y'", "undef, undef, undef", "Sensitive['x'], default"} {
@@ -126,9 +126,9 @@ func TestLoaderAsksModulesFirst(t *testing.T) {
 	}
 }
 
-// TestSaid: what is deprecated is said once in each evaluation, and a hundred
-// different things at most.
-func TestSaid(t *testing.T) {
+// TestDeprecationsLoggedOnce checks that each deprecation is logged once in an
+// evaluation, up to a hundred different ones.
+func TestDeprecationsLoggedOnce(t *testing.T) {
 	env := testEnv(t, testOptions(nil))
 	var said []string
 	env.Log = func(l eval.Log) { said = append(said, l.Msg) }
@@ -156,7 +156,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestShellEscapeBytes: bytes that are no text stay what they are.
+// TestShellEscapeBytes checks that bytes that are not text are kept.
 func TestShellEscapeBytes(t *testing.T) {
 	for in, want := range map[string]string{"a\xffb": "a\\\xffb", "\xc3": "\\\xc3", "ü": "\\ü", "\ufffd": "\\\ufffd", "a\nb": "a'\n'b"} {
 		if got := shellEscape(in); got != want {
@@ -254,7 +254,7 @@ func TestRandomness(t *testing.T) {
 	}
 }
 
-// TestLimits has calls that would take for ever, or too much memory.
+// TestLimits has calls that would take infinite time or too much memory.
 func TestLimits(t *testing.T) {
 	const (
 		text = "$s = range(1, 12).reduce('0123456789abcdef') |$m, $i| { \"${m}${m}\" } " // 64 kB
@@ -352,7 +352,7 @@ func TestDeprecation(t *testing.T) {
 	}
 }
 
-func TestSensitiveIsNotTold(t *testing.T) {
+func TestErrorsHideSensitive(t *testing.T) {
 	env := testEnv(t, testOptions(nil))
 	for _, expr := range []string{
 		"pw_hash(Sensitive('hunter2'), 'SHA-512', Sensitive('hunter2 '))",
@@ -428,7 +428,8 @@ func BenchmarkYAML(b *testing.B) {
 	}
 }
 
-// TestLiteralSecret: what to_python and to_ruby write of secrets is one.
+// TestLiteralSecret checks that the output of to_python and to_ruby for secrets
+// is sensitive.
 func TestLiteralSecret(t *testing.T) {
 	env := testEnv(t, testOptions(nil))
 	for expr, want := range map[string]string{

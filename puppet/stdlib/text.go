@@ -10,10 +10,11 @@ import (
 	"bolt/puppet/value"
 )
 
-// texts are the functions over strings.
+// texts are the functions for strings.
 func texts() []*eval.Function {
 	const textOrList = "a string or an array of strings"
-	// each is for a text, or for the texts in an array, which has others as they are.
+	// each is for a string, or for the strings in an array. Other elements of
+	// the array are not changed.
 	each := func(change func(string) string) runOld {
 		return func(c *eval.Call, args []value.Value) (value.Value, error) {
 			switch v := args[0].(type) {
@@ -46,17 +47,17 @@ func texts() []*eval.Function {
 		}
 	}
 	return []*eval.Function{
-		old("swapcase", "Any $text, Any *$ignored", "Returns a string with upper case for lower case and the other way round; of an array, each string.", each(swapcase)),
-		old("regexpescape", "Any $text, Any *$ignored", "Returns a string as a regular expression that matches it; of an array, each string.", each(value.EscapeRegexp)),
-		old("squeeze", "Any $text, Any $characters = ''", "Returns a string in which characters that stand more than once in a row are there once: all, or those of a set as of Ruby's String#count; of an array, each.", squeeze),
+		old("swapcase", "Any $text, Any *$ignored", "Returns a string with upper and lower case exchanged. For an array, it converts each string.", each(swapcase)),
+		old("regexpescape", "Any $text, Any *$ignored", "Returns a string as a regular expression that matches it. For an array, it converts each string.", each(value.EscapeRegexp)),
+		old("squeeze", "Any $text, Any $characters = ''", "Returns a string without repetitions of adjacent equal characters: all, or those of a set as in Ruby's String#count. For an array, it converts each string.", squeeze),
 		old("dos2unix", "Any $text", "Returns a string with the line ends of Unix for those of DOS.", lines(func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") })),
 		old("unix2dos", "Any $text", "Returns a string with the line ends of DOS for those of Unix.", lines(unix2dos)),
-		old("prefix", "Any $collection, Any $prefix = '', Any *$ignored", "Returns an array with a text before each element, or a hash with it before each key, all as strings.",
+		old("prefix", "Any $collection, Any $prefix = '', Any *$ignored", "Returns an array with a prefix before each element, or a hash with it before each key, all as strings.",
 			affix(func(s, affix string) string { return affix + s })),
-		old("suffix", "Any $collection, Any $suffix = '', Any *$ignored", "Returns an array with a text behind each element, or a hash with it behind each key, all as strings.",
+		old("suffix", "Any $collection, Any $suffix = '', Any *$ignored", "Returns an array with a suffix after each element, or a hash with it after each key, all as strings.",
 			affix(func(s, affix string) string { return s + affix })),
-		{Name: "stdlib::start_with", Doc: "Tells whether a string begins with one of some texts.", Signatures: ends(strings.HasPrefix)},
-		{Name: "stdlib::end_with", Doc: "Tells whether a string ends with one of some texts.", Signatures: ends(strings.HasSuffix)},
+		{Name: "stdlib::start_with", Doc: "Returns whether a string begins with one of several strings.", Signatures: ends(strings.HasPrefix)},
+		{Name: "stdlib::end_with", Doc: "Returns whether a string ends with one of several strings.", Signatures: ends(strings.HasSuffix)},
 		{Name: "stdlib::xml_encode", Doc: "Returns a string as the text of an XML document, or with 'attr' as the value of an attribute, in quotes.",
 			Signatures: one("String $text, Enum['text', 'attr'] $place = 'text'", func(c *eval.Call) (value.Value, error) {
 				s := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(string(c.Args[0].(value.String)))
@@ -68,7 +69,7 @@ func texts() []*eval.Function {
 	}
 }
 
-// swapcase is Ruby's String#swapcase.
+// swapcase implements Ruby's String#swapcase.
 func swapcase(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -84,8 +85,8 @@ func swapcase(s string) string {
 	return b.String()
 }
 
-// swapTitle is for characters that are a large letter and a small one: Ruby
-// makes them a small one and a large one.
+// swapTitle is for characters that consist of an upper case and a lower case
+// letter. Like Ruby, it exchanges the two.
 func swapTitle(r rune) string {
 	switch r {
 	case 0x1c5:
@@ -216,8 +217,8 @@ func squeeze(c *eval.Call, args []value.Value) (value.Value, error) {
 	return value.NewArray(out...), nil
 }
 
-// A charset is a set of characters as Ruby's String#count has it: "a-z_", or
-// without them "^a-z_".
+// A charset is a set of characters in the syntax of Ruby's String#count:
+// "a-z_", or its complement "^a-z_".
 type charset struct {
 	not  bool
 	from []rune // ranges
@@ -238,7 +239,7 @@ func parseCharset(s string) (*charset, error) {
 		to := from
 		i++
 		if i+1 < len(chars) && chars[i] == '-' {
-			to = chars[i+1] // also a backslash
+			to = chars[i+1] // can be a backslash
 			i += 2
 			if to < from {
 				return nil, eval.Errorf("invalid-argument", "in the set of characters %q, %q comes after %q", s, from, to)

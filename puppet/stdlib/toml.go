@@ -15,7 +15,7 @@ type tomlWriter struct {
 	b strings.Builder
 }
 
-// A tomlTable is a hash in the order in which it is written.
+// A tomlTable is a hash in the order of the output.
 type tomlTable struct {
 	simple, tables, arrays []value.Entry // arrays of tables
 }
@@ -49,7 +49,7 @@ func (w *tomlWriter) sorted(h *value.Hash) (t tomlTable, err error) {
 	return t, err
 }
 
-// table writes a hash that stands at a path.
+// table writes the hash at a path.
 func (w *tomlWriter) table(h *value.Hash, path []string) error {
 	t, err := w.sorted(h)
 	if err != nil {
@@ -112,7 +112,8 @@ func (w *tomlWriter) content(t tomlTable, path []string) error {
 	return nil
 }
 
-// key is a key as it is, if a line of it needs no quotes, or in quotes.
+// key returns a key without quotes if a line of it needs none, otherwise in
+// quotes.
 func (w *tomlWriter) key(k value.Value) (string, error) {
 	text, err := builtin.Text(w.c, k)
 	if err != nil {
@@ -124,7 +125,7 @@ func (w *tomlWriter) key(k value.Value) (string, error) {
 		}
 	}
 	if _, ok := k.(value.String); !ok {
-		return "", eval.Errorf("type-mismatch", "%s(): %s cannot be a key: strings can", bare(w.c), inspect(k))
+		return "", eval.Errorf("type-mismatch", "%s(): %s cannot be a key; only strings can", bare(w.c), inspect(k))
 	}
 	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`, nil
 }

@@ -9,8 +9,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Loader returns a Loader with the types Stdlib::* where next, which may be
-// nil, has none of that name.
+// Loader returns a Loader that adds the types Stdlib::* to those of next, which
+// can be nil. Types of next override them.
 func Loader(next eval.Loader) eval.Loader {
 	return &loader{next: next, types: sync.OnceValues(definitions)}
 }
@@ -34,7 +34,7 @@ func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.D
 	return types[name], err
 }
 
-// definitions returns the types, parsed.
+// definitions returns the parsed types.
 func definitions() (map[string]*eval.Definition, error) {
 	p, err := syntax.Parse(syntax.NewFile("stdlib", Types()), syntax.Options{})
 	if err != nil {
@@ -54,7 +54,7 @@ func Types() string {
 		"{IPv4}", octet+`(?:\.`+octet+`){3}`,
 		"{LENGTH4}", `\/(?:3[0-2]|[12]?[0-9])`,
 		"{LENGTH6}", `(?:\/(?:1(?:[01][0-9]|2[0-8])|[1-9][0-9]|[0-9]))?`,
-		"{ANYLENGTH6}", `\/(?:1[01][0-9]|12[0-8]|[1-9]?[0-9])?`, // none at all is fine
+		"{ANYLENGTH6}", `\/(?:1[01][0-9]|12[0-8]|[1-9]?[0-9])?`, // can be empty
 		"{ZONE}", `(?:%.+)?`,
 		"{GROUP}", `[[:xdigit:]]{1,4}`,
 		"{LABEL}", `[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?`,
@@ -64,10 +64,10 @@ func Types() string {
 	).Replace(source)
 }
 
-// source has the types; words in braces stand for parts that occur often.
+// source has the types. Words in braces are replaced by parts that occur often.
 //
-// Differs from Puppet: Stdlib::IP::Address::V6::CIDR is without forms that its
-// pattern allows by mistake ("::250.250.250.250/96", "::1s/64").
+// Differs from Puppet: Stdlib::IP::Address::V6::CIDR does not have the forms
+// that its pattern allows by mistake ("::250.250.250.250/96", "::1s/64").
 const source = `
 # Paths.
 type Stdlib::Absolutepath = Variant[Stdlib::Windowspath, Stdlib::Unixpath]

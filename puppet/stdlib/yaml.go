@@ -10,9 +10,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// What is written is what Ruby's Psych 4 with libyaml 0.2.5 writes for the
-// same data: its choice of quotes (yamltext.go) and its lines, so that files
-// do not change when another program renders them.
+// The output is the same as that of Ruby's Psych 4 with libyaml 0.2.5: its
+// choice of quotes (yamltext.go) and of lines. Therefore files do not change
+// when this program renders them.
 
 // toYAML writes v as a document.
 func toYAML(c *eval.Call, rules *yamlRules, v value.Value) (string, error) {
@@ -34,30 +34,30 @@ func toYAML(c *eval.Call, rules *yamlRules, v value.Value) (string, error) {
 	return string(w.b), nil
 }
 
-// A yamlPlace is where a node stands.
+// A yamlPlace is the position of a node.
 type yamlPlace uint8
 
 const (
 	place0 yamlPlace = iota // the root
 	inList                  // an element of a sequence
 	inMap                   // a value or a key of a mapping
-	asKey                   // a key on one line with its value
+	asKey                   // a key on the same line as its value
 )
 
-// A yamlWriter knows where in a document it is.
+// A yamlWriter writes a document and tracks the position in it.
 type yamlWriter struct {
 	c      *eval.Call
 	rules  *yamlRules
 	b      []byte
-	column int  // characters since the begin of the line
-	indent int  // of the block that is written; -1 outside
-	best   int  // how much one level is indented
-	width  int  // after which lines are folded
+	column int  // characters since the beginning of the line
+	indent int  // indentation of the current block; -1 outside
+	best   int  // indentation of one level
+	width  int  // length after which lines are folded
 	fold   int  // strings longer than this are folded blocks; 0: none
-	all    bool // with fold 0: all strings that are not empty are
-	blank  bool // the last character was white space or an indicator that needs none behind it
-	line   bool // nothing but indentation and indicators is on the line
-	open   bool // the end of the document has to be marked
+	all    bool // with fold 0: all strings that are not empty are folded
+	blank  bool // the last character was white space or an indicator that needs none after it
+	line   bool // the line contains only indentation and indicators
+	open   bool // the end of the document must be marked
 }
 
 func (w *yamlWriter) options(h *value.Hash) error {
@@ -145,7 +145,7 @@ func (w *yamlWriter) node(v value.Value, at yamlPlace) error {
 	if err != nil {
 		return err
 	}
-	if err := w.c.Step(len(s.text)); err != nil { // it is gone through several times
+	if err := w.c.Step(len(s.text)); err != nil { // the text is read several times
 		return err
 	}
 	w.inside(false, func() error {
@@ -155,8 +155,8 @@ func (w *yamlWriter) node(v value.Value, at yamlPlace) error {
 	return nil
 }
 
-// inside calls f with the indentation one level in; same: but for lists, which
-// stand in the column of their key.
+// inside calls f with one more level of indentation. If same is set, the level
+// is not increased, as for lists, which begin in the column of their key.
 func (w *yamlWriter) inside(same bool, f func() error, flow bool) error {
 	was := w.indent
 	switch {
@@ -222,7 +222,7 @@ func (w *yamlWriter) mapping(v *value.Hash) error {
 	}, false)
 }
 
-// isSimple tells whether a key stands on one line with its value.
+// isSimple reports whether a key is on the same line as its value.
 func (w *yamlWriter) isSimple(k value.Value) bool {
 	switch k := k.(type) {
 	case *value.Array:
@@ -244,7 +244,7 @@ func (w *yamlWriter) endLine() {
 	w.column = 0
 }
 
-// newLine goes to the column of the block, on a new line if need be.
+// newLine moves to the column of the block, on a new line if necessary.
 func (w *yamlWriter) newLine() {
 	indent := max(w.indent, 0)
 	if !w.line || w.column > indent || w.column == indent && !w.blank {
@@ -256,7 +256,7 @@ func (w *yamlWriter) newLine() {
 	w.blank, w.line = true, true
 }
 
-// indicator writes one, with a space before it if it needs one.
+// indicator writes an indicator, with a space before it if necessary.
 func (w *yamlWriter) indicator(s string, spaced, blank, line bool) {
 	if spaced && !w.blank && len(w.b) > 0 && w.column > 0 {
 		w.put(" ")
@@ -266,7 +266,7 @@ func (w *yamlWriter) indicator(s string, spaced, blank, line bool) {
 	w.line = w.line && line
 }
 
-// A yamlScalar is a text and how it is written.
+// A yamlScalar is a text and its style.
 type yamlScalar struct {
 	yamlForm
 	text  string
@@ -274,11 +274,11 @@ type yamlScalar struct {
 	style yamlStyle
 }
 
-// scalar decides how a value is written that is neither a list nor a mapping.
+// scalar selects the style of a value that is not a list or a mapping.
 func (w *yamlWriter) scalar(v value.Value, key bool) (yamlScalar, error) {
 	switch v := v.(type) {
 	case value.Undef:
-		if key { // an empty key has to be told from none
+		if key { // an empty key must differ from a missing one
 			return yamlScalar{tag: "!", style: yamlSingle}, nil
 		}
 		return yamlScalar{}, nil
@@ -300,8 +300,8 @@ func (w *yamlWriter) scalar(v value.Value, key bool) (yamlScalar, error) {
 		s.style = s.inPlace(key)
 		return s, nil
 	}
-	// Differs from Puppet: types, versions, times and bytes are their texts,
-	// where Psych writes what the objects of Ruby consist of.
+	// Differs from Puppet: types, versions, times and bytes are written as
+	// text. Psych writes the fields of the Ruby objects.
 	text, err := value.RubyText(v, w.c.Size)
 	if err != nil {
 		return yamlScalar{}, err
@@ -322,7 +322,8 @@ func (w *yamlWriter) scalar(v value.Value, key bool) (yamlScalar, error) {
 	return s, nil
 }
 
-// inPlace is the style, or another if the text cannot be written in it there.
+// inPlace returns the style, or another one if the text cannot be written in
+// that style at this position.
 func (s yamlScalar) inPlace(key bool) yamlStyle {
 	style := s.style
 	if key && s.lines {

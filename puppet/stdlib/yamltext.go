@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// A yamlStyle is a way to write a text.
+// A yamlStyle is a style of a scalar.
 type yamlStyle uint8
 
 const (
@@ -21,22 +21,22 @@ const (
 	yamlFolded
 )
 
-// yamlRules tell texts that would be read as something else.
+// yamlRules recognize strings that would be parsed as other values.
 type yamlRules struct {
-	mark, octal                                    *value.Regexp // what Psych quotes anyway
+	mark, octal                                    *value.Regexp // strings that Psych always quotes
 	word, maybe, null, yes, no                     *value.Regexp
 	time, date, inf, minusInf, nan, symbol         *value.Regexp
 	sexagesimal, sexagesimalFloat, float, sign, in *value.Regexp
 }
 
 // newYAMLRules returns a function that makes the rules when they are first
-// needed. The patterns are those that Psych 4 reads scalars by.
+// needed. The patterns are those with which Psych 4 parses scalars.
 func newYAMLRules() func() *yamlRules {
 	return sync.OnceValue(func() *yamlRules {
 		re := func(src string) *value.Regexp {
 			r, err := value.NewRegexp(src)
 			if err != nil {
-				panic(err) // all of them are below
+				panic(err) // all patterns are below
 			}
 			return r
 		}
@@ -63,13 +63,14 @@ func newYAMLRules() func() *yamlRules {
 	})
 }
 
-// is tells whether a pattern matches; one that takes too long does not.
+// is reports whether a pattern matches. A match that takes too long is treated
+// as no match.
 func is(re *value.Regexp, s string) bool {
 	ok, err := re.MatchString(s)
 	return ok && err == nil
 }
 
-// style is what Psych asks of its emitter for a string.
+// style returns the style that Psych requests from its emitter for a string.
 func (r *yamlRules) style(s string) yamlStyle {
 	if i := strings.IndexByte(s, '\n'); i >= 0 && strings.TrimSuffix(s[i+1:], "\n") != "" {
 		return yamlLiteral
@@ -85,7 +86,7 @@ func (r *yamlRules) style(s string) yamlStyle {
 	return yamlPlain
 }
 
-// isText tells whether a plain scalar is read as a string.
+// isText reports whether a plain scalar is parsed as a string.
 func (r *yamlRules) isText(s string) bool {
 	switch {
 	case s == "":
@@ -105,8 +106,8 @@ func (r *yamlRules) isText(s string) bool {
 	return !is(r.in, s)
 }
 
-// validTime tells whether Ruby makes a Time of what looks like one: days up to
-// 31 are fine in any month.
+// validTime reports whether Ruby converts a string that looks like a time to a
+// Time. Days up to 31 are valid in any month.
 func validTime(s string) bool {
 	var year, month, day, hour, minute, second int
 	s = strings.TrimPrefix(s, "-")
@@ -120,18 +121,18 @@ func validTime(s string) bool {
 	return 1 <= month && month <= 12 && 1 <= day && day <= 31 && minute < 60 && second <= 60 && (hour < 24 || hour == 24 && minute == 0 && second == 0)
 }
 
-// A yamlForm says what a text has in it.
+// A yamlForm describes the content of a text.
 type yamlForm struct {
-	lines                bool // more than one
-	plain, single, block bool // it can be written so
+	lines                bool // more than one line
+	plain, single, block bool // it can be written in this style
 }
 
 func isYAMLBreak(r rune) bool {
 	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
-// isYAMLPrintable tells what libyaml writes as it is: no tab, and nothing that
-// takes four bytes.
+// isYAMLPrintable reports whether libyaml writes a character without an escape.
+// It escapes tabs and characters of four bytes.
 func isYAMLPrintable(r rune) bool {
 	return r == '\n' || 0x20 <= r && r <= 0x7e || 0xa0 <= r && r <= 0xd7ff || 0xe000 <= r && r <= 0xfffd && r != 0xfeff
 }
@@ -143,7 +144,7 @@ func formOf(s string) yamlForm {
 	var special, breakSpace, spaceBreak, wasSpace, wasBreak bool
 	indicators := strings.HasPrefix(s, "---") || strings.HasPrefix(s, "...")
 	f := yamlForm{}
-	before := true // white space, or nothing, is before the character
+	before := true // white space or the beginning precedes the character
 	for i, size := 0, 0; i < len(s); i += size {
 		var r rune
 		r, size = utf8.DecodeRuneInString(s[i:])
@@ -182,8 +183,8 @@ func formOf(s string) yamlForm {
 	return f
 }
 
-// flowing writes the text of a plain or single-quoted scalar, whose lines can
-// be folded at spaces.
+// flowing writes the text of a plain or single-quoted scalar. Its lines can be
+// folded at spaces.
 func (w *yamlWriter) flowing(s string, fold, single bool) {
 	spaces, breaks := false, false
 	for i := 0; i < len(s); {
@@ -222,7 +223,7 @@ func (w *yamlWriter) flowing(s string, fold, single bool) {
 	}
 }
 
-// breakLine writes an end of a line as it is.
+// breakLine writes a line end unchanged.
 func (w *yamlWriter) breakLine(r rune) {
 	if r == '\n' {
 		w.endLine()
@@ -279,7 +280,7 @@ func yamlEscape(r rune) string {
 	return fmt.Sprintf(`\U%08X`, r)
 }
 
-// hints are the digits and signs behind | and >.
+// hints writes the digits and signs after | and >.
 func (w *yamlWriter) hints(s string) {
 	first, _ := utf8.DecodeRuneInString(s)
 	if first == ' ' || isYAMLBreak(first) {
@@ -299,7 +300,7 @@ func (w *yamlWriter) hints(s string) {
 	w.blank, w.line = true, true
 }
 
-// literal writes a text as a block of its lines.
+// literal writes a text as a literal block.
 func (w *yamlWriter) literal(s string) {
 	w.indicator("|", true, false, false)
 	w.hints(s)
@@ -318,7 +319,7 @@ func (w *yamlWriter) literal(s string) {
 	}
 }
 
-// folded writes a text as a block whose lines are folded at spaces.
+// folded writes a text as a folded block.
 func (w *yamlWriter) folded(s string) {
 	w.indicator(">", true, false, false)
 	w.hints(s)

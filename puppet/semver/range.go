@@ -108,8 +108,8 @@ func (s *span) includes(v *Version) bool {
 	return true
 }
 
-// allowsPre reports whether pre-releases of v's numbers are meant: they are if
-// the range names one of them.
+// allowsPre reports whether the range includes pre-releases of the numbers of
+// v. It does if it contains a pre-release with the same numbers.
 func (s *span) allowsPre(v *Version) bool {
 	switch s.kind {
 	case spanAll:
@@ -156,7 +156,7 @@ func (s *span) append(b []byte) []byte {
 	return s.version.Append(b)
 }
 
-// intersect returns the versions in both spans; ok is false if there are none.
+// intersect returns the versions in both spans. If there are none, ok is false.
 func (s span) intersect(o span) (r span, ok bool) {
 	if s.kind == spanAll {
 		return o, true
@@ -191,7 +191,7 @@ func (s span) intersect(o span) (r span, ok bool) {
 	return minMax(lo, hi), true
 }
 
-// minMax is the span from lo's lower end to hi's upper end.
+// minMax returns the span from the lower end of lo to the upper end of hi.
 func minMax(lo, hi span) span {
 	if lo.kind == spanMinMax {
 		lo = *lo.min
@@ -213,8 +213,8 @@ func fromTo(begin *Version, noBegin bool, end *Version, noEnd bool) (span, bool)
 	return lo.intersect(hi)
 }
 
-// union returns the versions in either span, if they overlap or touch. gone is
-// true if the union is empty.
+// union returns the versions in either span, if they overlap or touch. If the
+// union is empty, gone is true.
 func (s span) union(o span) (r span, ok, gone bool) {
 	if s.kind == spanAll {
 		return s, true, false
@@ -253,7 +253,7 @@ func (s span) union(o span) (r span, ok, gone bool) {
 	return r, false, false
 }
 
-// newRange joins spans that overlap or touch; text is the original notation.
+// newRange joins spans that overlap or touch. text is the original notation.
 func newRange(spans []span, text string) *Range {
 	for merged := true; merged && len(spans) > 1; {
 		merged = false
@@ -280,8 +280,8 @@ func newRange(spans []span, text string) *Range {
 	return &Range{spans, text}
 }
 
-// NewRange returns the versions from begin to end. nil stands for the
-// lowest and the highest version there can be.
+// NewRange returns the range from begin to end. nil stands for the lowest and
+// for the highest possible version.
 func NewRange(begin, end *Version, excludeEnd bool) *Range {
 	if begin == nil {
 		begin = lowestVersion
@@ -302,10 +302,10 @@ func NewRange(begin, end *Version, excludeEnd bool) *Range {
 	return newRange(spans, text)
 }
 
-// String returns the range as it was written.
+// String returns the range in its original notation.
 func (r *Range) String() string { return r.text }
 
-// Canonical returns the range written in one way only.
+// Canonical returns the range in a canonical notation.
 func (r *Range) Canonical() string {
 	var b []byte
 	for i := range r.spans {
@@ -317,8 +317,8 @@ func (r *Range) Canonical() string {
 	return string(b)
 }
 
-// Includes reports whether v is in the range. A pre-release is only if the
-// range names one of the same numbers.
+// Includes reports whether v is in the range. A pre-release is in the range
+// only if the range contains a pre-release with the same numbers.
 func (r *Range) Includes(v *Version) bool {
 	for i := range r.spans {
 		if s := &r.spans[i]; s.includes(v) && (v.stable() || s.allowsPre(v)) {
@@ -328,13 +328,13 @@ func (r *Range) Includes(v *Version) bool {
 	return false
 }
 
-// Equal reports whether both hold the same versions in the same way.
+// Equal reports whether both ranges contain the same versions in the same form.
 func (r *Range) Equal(o *Range) bool {
 	return slices.EqualFunc(r.spans, o.spans, func(a, b span) bool { return a.equal(&b) })
 }
 
-// Begin returns the lowest version and whether it is left out; ok is false if
-// the range has several beginnings.
+// Begin returns the lowest version and whether it is excluded. If the range has
+// several beginnings, ok is false.
 func (r *Range) Begin() (v *Version, exclude, ok bool) {
 	if len(r.spans) != 1 {
 		return nil, false, false
@@ -342,8 +342,8 @@ func (r *Range) Begin() (v *Version, exclude, ok bool) {
 	return r.spans[0].begin(), r.spans[0].excludeBegin(), true
 }
 
-// End returns the highest version and whether it is left out; ok is false if
-// the range has several ends.
+// End returns the highest version and whether it is excluded. If the range has
+// several ends, ok is false.
 func (r *Range) End() (v *Version, exclude, ok bool) {
 	if len(r.spans) != 1 {
 		return nil, false, false
@@ -351,8 +351,8 @@ func (r *Range) End() (v *Version, exclude, ok bool) {
 	return r.spans[0].end(), r.spans[0].excludeEnd(), true
 }
 
-// CoveredBy reports whether every version of r is in o, by their ends; ok is
-// false if one of them has several.
+// CoveredBy reports whether every version of r is in o. It compares their ends.
+// If one of them has several ends, ok is false.
 func (r *Range) CoveredBy(o *Range) (covered, ok bool) {
 	rb, _, ok1 := r.Begin()
 	ob, _, ok2 := o.Begin()
@@ -380,8 +380,9 @@ func (r *Range) Overlap(o *Range) *Range {
 	return x
 }
 
-// Join returns the range from the lower beginning to the higher end of two ranges;
-// ok is false if they do not touch, or one of them has several beginnings.
+// Join returns the range from the lower beginning to the higher end of two
+// ranges. If they do not touch, or one of them has several beginnings, ok is
+// false.
 func (r *Range) Join(o *Range) (joined *Range, ok bool) {
 	aBegin, _, ok1 := r.Begin()
 	bBegin, _, ok2 := o.Begin()
@@ -410,12 +411,11 @@ func (r *Range) Join(o *Range) (joined *Range, ok bool) {
 	return nil, false
 }
 
-// maxRangeText bounds the text of a range, and with it the work of joining.
+// maxRangeText limits the length of a range, and therefore the work of joining.
 const maxRangeText = 4096
 
-// ParseRange returns the range that s is, in the notation of npm:
-// comparisons, ~1.2, ^1.2, 1.x, 1.0 - 2.0, blanks for "and", || for "or". The
-// error is an *[Error].
+// ParseRange parses a range in the notation of npm: comparisons, ~1.2, ^1.2,
+// 1.x, 1.0 - 2.0, blanks for "and", || for "or". The error is an *[Error].
 func ParseRange(s string) (*Range, error) {
 	if len(s) > maxRangeText {
 		return nil, fail(TooLong, "a range of versions may have %d bytes, not %d", maxRangeText, len(s))
@@ -438,7 +438,7 @@ func ParseRange(s string) (*Range, error) {
 	return newRange(spans, s), nil
 }
 
-// tightenOperators drops blanks, or blanks and a v, after an operator.
+// tightenOperators removes blanks, or blanks and a v, after an operator.
 func tightenOperators(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -450,7 +450,7 @@ func tightenOperators(s string) string {
 		for j < len(s) && isSpace(s[j]) {
 			j++
 		}
-		// Blanks alone go first; a v goes only if there are none.
+		// Blanks are removed first. A v is removed only if there are none.
 		if j == i+1 && j < len(s) && s[j] == 'v' {
 			j++
 		}
@@ -459,10 +459,11 @@ func tightenOperators(s string) string {
 	return string(b)
 }
 
-// isSpace reports what \s matches.
+// isSpace reports whether \s matches c.
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// splitOr splits at || with the blanks around; empty parts at the end go.
+// splitOr splits at || with the blanks around it. It removes empty parts at the
+// end.
 func splitOr(s string) []string {
 	parts := strings.Split(s, "||")
 	for i := range parts {
@@ -491,7 +492,7 @@ func (p *rangeParser) fail() {
 	}
 }
 
-// part reads the text between two ||.
+// part parses the text between two ||.
 func (p *rangeParser) part(s string) (r span, empty bool) {
 	if a, b, ok := hyphen(s); ok {
 		lo, hi := p.version(a), p.version(b)
@@ -527,7 +528,7 @@ func (p *rangeParser) part(s string) (r span, empty bool) {
 }
 
 // splitBlanks splits at runs of blanks. A blank at the beginning makes an empty
-// word, one at the end none.
+// word. A blank at the end does not.
 func splitBlanks(s string) []string {
 	var words []string
 	for start := 0; start < len(s); {
@@ -547,7 +548,7 @@ func splitBlanks(s string) []string {
 	return words
 }
 
-// hyphen splits "a - b"; both must be whole versions or parts of them.
+// hyphen splits "a - b". Both must be complete or partial versions.
 func hyphen(s string) (a, b string, ok bool) {
 	q, rest, ok := scanPartial(s)
 	if !ok {
@@ -589,7 +590,7 @@ func scanPartial(s string) (v rawVersion, rest string, ok bool) {
 	return v, s, true
 }
 
-// partial reads all of s as a partial version.
+// partial parses s as a partial version.
 func (p *rangeParser) partial(s string) (v rawVersion) {
 	v, rest, ok := scanPartial(s)
 	if !ok || rest != "" {
@@ -598,7 +599,7 @@ func (p *rangeParser) partial(s string) (v rawVersion) {
 	return v
 }
 
-// version reads a partial version, with zeros for missing numbers.
+// version parses a partial version. Missing numbers are zero.
 func (p *rangeParser) version(s string) *Version {
 	return p.make(p.partial(s))
 }
@@ -619,10 +620,10 @@ func (p *rangeParser) make(r rawVersion) *Version {
 	return v
 }
 
-// fixed reports whether a number of a partial version is one.
+// fixed reports whether n is a number and not a wildcard.
 func fixed(n string) bool { return n != "" && isDigit(n[0]) }
 
-// simple reads one comparison.
+// simple parses one comparison.
 func (p *rangeParser) simple(s string) span {
 	op := ""
 	for _, o := range []string{"<=", ">=", "~>", "~=", "<", ">", "=", "~", "^"} {
@@ -652,7 +653,8 @@ func (p *rangeParser) simple(s string) span {
 	return p.patches(r, false)
 }
 
-// above returns the version of the first n numbers of r, the last one up by one.
+// above returns the version of the first n numbers of r, with the last one
+// incremented.
 func (p *rangeParser) above(r rawVersion, n int) *Version {
 	v := p.make(rawVersion{nums: r.nums})
 	if n == 1 {
@@ -667,7 +669,7 @@ func (p *rangeParser) between(lo *Version, r rawVersion, n int) span {
 	return minMax(span{kind: spanGtEq, version: lo}, span{kind: spanLt, version: p.above(r, n)})
 }
 
-// patches is ~r, or just r if tilde is false.
+// patches returns the span of ~r. If tilde is false, it returns the span of r.
 func (p *rangeParser) patches(r rawVersion, tilde bool) span {
 	switch {
 	case !fixed(r.nums[0]):
@@ -682,7 +684,7 @@ func (p *rangeParser) patches(r rawVersion, tilde bool) span {
 	return p.between(p.make(r), r, 2)
 }
 
-// caret is ^r.
+// caret returns the span of ^r.
 func (p *rangeParser) caret(r rawVersion) span {
 	switch {
 	case r.nums[0] == "0":
@@ -699,7 +701,7 @@ func (p *rangeParser) caret(r rawVersion) span {
 	return p.between(p.make(r), r, 1)
 }
 
-// greater is >r.
+// greater returns the span of >r.
 func (p *rangeParser) greater(r rawVersion) span {
 	switch {
 	case !fixed(r.nums[0]):
@@ -712,7 +714,7 @@ func (p *rangeParser) greater(r rawVersion) span {
 	return span{kind: spanGt, version: p.make(r)}
 }
 
-// atMost is <=r.
+// atMost returns the span of <=r.
 func (p *rangeParser) atMost(r rawVersion) span {
 	switch {
 	case !fixed(r.nums[0]):

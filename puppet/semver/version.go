@@ -1,5 +1,5 @@
-// Package semver holds semantic versions (semver.org) and ranges of them in the
-// notation of npm, as modules of Puppet and its language write them.
+// Package semver implements semantic versions (semver.org) and ranges in the
+// notation of npm, as modules of Puppet and its language use them.
 package semver
 
 import (
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A Version is a version as semver.org has it: 1.2.3-rc.1+build.
+// A Version is a version as defined by semver.org: 1.2.3-rc.1+build.
 type Version struct {
 	Major, Minor, Patch int64
 	pre                 []preID // identifiers of the pre-release
-	hasPre              bool    // also true of the lowest version, which has none
+	hasPre              bool    // also true for the lowest version, whose pre is empty
 	build               []string
 }
 
-// A preID is one identifier of a pre-release: a number or a text.
+// A preID is one identifier of a pre-release: a number or a string.
 type preID struct {
 	num   int64
 	text  string
@@ -39,7 +39,7 @@ var (
 	highestVersion = &Version{Major: Infinite}
 )
 
-// Parse returns the version that s is. The error is an *[Error].
+// Parse parses a version. The error is an *[Error].
 func Parse(s string) (*Version, error) {
 	v, rest, ok := scanVersion(s)
 	if !ok || rest != "" && rest != "\n" {
@@ -48,7 +48,7 @@ func Parse(s string) (*Version, error) {
 	return v.check()
 }
 
-// A rawVersion is a version whose identifiers have not been looked at.
+// A rawVersion is a version whose identifiers are not parsed yet.
 type rawVersion struct {
 	nums       [3]string
 	pre, build string
@@ -90,7 +90,8 @@ func scanQualifier(s string) (pre, build string, hasPre, hasBuild bool, rest str
 	return pre, build, hasPre, hasBuild, s
 }
 
-// scanNumber returns how many bytes of s are a number without leading zeros.
+// scanNumber returns the number of bytes at the beginning of s that are a
+// number without leading zeros.
 func scanNumber(s string) int {
 	if s == "" || !isDigit(s[0]) {
 		return 0
@@ -105,7 +106,8 @@ func scanNumber(s string) int {
 	return n
 }
 
-// scanIdentifiers returns how many bytes of s are identifiers with dots between.
+// scanIdentifiers returns the number of bytes at the beginning of s that are
+// identifiers, separated by dots.
 func scanIdentifiers(s string) int {
 	n, end := 0, 0
 	for {
@@ -172,8 +174,8 @@ func (r rawVersion) check() (*Version, error) {
 	return v, nil
 }
 
-// versionNumber is the number that digits are. Differs from Puppet: numbers end
-// below 2^63-1.
+// versionNumber converts digits to a number. Differs from Puppet: numbers must
+// be less than 2^63-1.
 func versionNumber(digits string) (int64, error) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n == Infinite {
@@ -202,8 +204,8 @@ func parsePre(s string) ([]preID, error) {
 	return ids, nil
 }
 
-// New returns a version of its parts. Pre-release and build may be empty;
-// they are taken as they are, without a look for numbers in them.
+// New returns a version with these parts. Pre-release and build can be empty.
+// They are used literally, without parsing numbers in them.
 func New(major, minor, patch int64, pre, build string) *Version {
 	v := &Version{Major: major, Minor: minor, Patch: patch}
 	if pre != "" {
@@ -215,7 +217,7 @@ func New(major, minor, patch int64, pre, build string) *Version {
 	return v
 }
 
-// String returns the version as it is written.
+// String returns the version in the notation of semver.org.
 func (v *Version) String() string { return string(v.Append(nil)) }
 
 // Append appends String.
@@ -288,17 +290,17 @@ func (p preID) compare(o preID) int {
 	return strings.Compare(p.text, o.text)
 }
 
-// Equal reports whether the versions are written the same, build included.
+// Equal reports whether the versions are identical, including the build.
 func (v *Version) Equal(o *Version) bool {
 	return v.Compare(o) == 0 && v.Build() == o.Build() && len(v.build) == len(o.build) && len(v.pre) == len(o.pre)
 }
 
-// next returns the version with the patch number after v's.
+// next returns the version with the patch number incremented.
 func (v *Version) next() *Version {
 	return &Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
 }
 
-// order is -1 if less, else 1.
+// order returns -1 if less is set, otherwise 1.
 func order(less bool) int {
 	if less {
 		return -1

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// MaxUnix is how many seconds before and after 1970 a moment can be: further away
-// years do not fit the calendar of package time.
+// MaxUnix is the largest number of seconds between a timestamp and 1970. Years
+// further away do not fit in the calendar of package time.
 const MaxUnix = 1 << 55
 
-// Format writes a moment as Ruby's strftime does, in a time zone unless zone is
-// empty. The error is an *[Error].
+// Format writes a time as Ruby's strftime does. If zone is not empty, the time
+// is in that zone. The error is an *[Error].
 func Format(t time.Time, format, zone string) (string, error) {
 	at := t.UTC()
 	utc := zone == ""
@@ -19,19 +19,19 @@ func Format(t time.Time, format, zone string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// Offsets count whole minutes unless they are written so.
+		// Offsets are rounded to minutes, unless they are in the form +HH:MM.
 		if !isPlainOffset(zone) {
 			offset = floorDiv(offset, 60) * 60
 		}
 		if offset <= -24*3600 || offset >= 24*3600 {
-			return "", fail(Malformed, "%q is no time zone: it is a day or more away from UTC", clip(zone))
+			return "", fail(Malformed, "%q is not a time zone: it is a day or more away from UTC", clip(zone))
 		}
 		at = at.In(time.FixedZone("", offset))
 	}
 	return strftime(at, utc, format)
 }
 
-// isPlainOffset reports whether zone is written +HH:MM.
+// isPlainOffset reports whether zone has the form +HH:MM.
 func isPlainOffset(zone string) bool {
 	return len(zone) == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':' &&
 		allDigits(zone[1:3]) && allDigits(zone[4:])
@@ -45,8 +45,8 @@ func floorDiv(a, b int) int {
 	return q
 }
 
-// zoneOffset returns the seconds that a time zone is ahead of UTC. Differs from
-// Puppet: the zone "current" is UTC, because values must not depend on the
+// zoneOffset returns the offset of a time zone from UTC in seconds. Differs
+// from Puppet: the zone "current" is UTC, because values must not depend on the
 // machine.
 func zoneOffset(zone string) (int, error) {
 	if strings.EqualFold(zone, "current") {
@@ -57,11 +57,11 @@ func zoneOffset(zone string) (int, error) {
 			return offset, nil
 		}
 	}
-	return 0, fail(Malformed, "%q is no time zone, such as UTC, CET or +01:00", clip(zone))
+	return 0, fail(Malformed, "%q is not a time zone, such as UTC, CET or +01:00", clip(zone))
 }
 
-// At returns the moment a number of seconds and nanoseconds after 1970 began, in
-// UTC. The error is an *[Error].
+// At returns the time of seconds and nanoseconds since the beginning of 1970,
+// in UTC. The error is an *[Error].
 func At(sec, ns int64) (time.Time, error) {
 	if sec > MaxUnix || sec < -MaxUnix {
 		return time.Time{}, errTimestampRange()
@@ -86,11 +86,11 @@ func timestampFormats(zone bool) []string {
 	return all
 }
 
-// Parse reads a moment in the first of formats that fits. Formats have the
-// directives of Ruby's strptime; without formats, Parse uses default ones. The
-// time zone is UTC unless zone is set or the format reads a zone; both together
-// are an error. one is set if the caller was given a single format instead of a
-// list; it changes the error. The error is an *[Error].
+// Parse parses a time with the first of formats that fits. Formats have the
+// directives of Ruby's strptime. Without formats, Parse uses default ones. The
+// time zone is UTC, unless zone is set or the format parses a zone. Both
+// together are an error. one is set if the caller was given a single format
+// instead of a list; it changes the error. The error is an *[Error].
 func Parse(s string, formats []string, zone string, one bool) (time.Time, error) {
 	if len(s) > maxTimeText {
 		return time.Time{}, fail(TooLong, "a text of %d bytes is too long for a timestamp", len(s))
@@ -108,7 +108,7 @@ func Parse(s string, formats []string, zone string, one bool) (time.Time, error)
 		}
 		if zone != "" && p.hasZone {
 			if one {
-				return time.Time{}, fail(BadFormat, "a time zone is given, and the format %q has another", clip(f))
+				return time.Time{}, fail(BadFormat, "a time zone is given, but the format %q has another one", clip(f))
 			}
 			continue
 		}
@@ -123,13 +123,13 @@ func Parse(s string, formats []string, zone string, one bool) (time.Time, error)
 	return time.Time{}, fail(Malformed, "%q is not a timestamp of the formats %s", clip(s), clip(strings.Join(formats, ", ")))
 }
 
-// timestamp is the moment that the parts stand for.
+// timestamp returns the time of the parts.
 func (p *timeParts) timestamp(zone string) (time.Time, error) {
 	switch {
 	case !p.hasYear:
 		return time.Time{}, fail(Malformed, "a timestamp needs a year")
 	case p.hour == 24 && (p.min != 0 || p.sec != 0):
-		return time.Time{}, fail(Malformed, "the hour 24 ends when it begins")
+		return time.Time{}, fail(Malformed, "the hour 24 cannot have minutes or seconds")
 	case p.negativeFraction:
 		return time.Time{}, fail(Malformed, "the fraction of a second is negative")
 	}

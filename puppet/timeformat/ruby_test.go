@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestRuby compares times and time zones that are read with what Ruby was seen to
-// read.
+// TestRuby compares parsed times and time zones with recorded results of Ruby.
 func TestRuby(t *testing.T) {
 	f, err := os.Open(filepath.Join("..", "value", "testdata", "ruby.jsonl.gz"))
 	if err != nil {
@@ -58,7 +57,7 @@ func TestRuby(t *testing.T) {
 	}
 }
 
-// strptimeCase compares the parts of a time. What was not said is 0 here.
+// strptimeCase compares the parts of a time. A missing part is 0.
 func strptimeCase(s, format string, want any) (any, any) {
 	p, ok := strptime(s, format)
 	list, _ := want.([]any)

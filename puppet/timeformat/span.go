@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The units of a length of time.
+// The units of a timespan.
 const (
 	nsPerMilli = int64(time.Millisecond)
 	nsPerSec   = int64(time.Second)
@@ -20,10 +20,10 @@ func errTimespanRange() error {
 	return fail(OutOfRange, "a timespan cannot be longer than 292 years")
 }
 
-// maxTimeWidth bounds widths in formats of times.
+// maxTimeWidth is the largest width in a format of times.
 const maxTimeWidth = 1 << 16
 
-// A timespanFormat is a format of timespans, taken apart.
+// A timespanFormat is a parsed format of timespans.
 type timespanFormat []timespanSegment
 
 // A timespanSegment is a literal text, or one part of the timespan.
@@ -31,15 +31,15 @@ type timespanSegment struct {
 	literal string
 	unit    byte // D H M S L N, or 0 for a literal
 	pad     byte // '0', ' ', or 0 for none
-	width   int  // -1: not given
-	total   bool // the part takes what would be in larger ones
+	width   int  // -1: not set
+	total   bool // the part includes the larger units
 }
 
-const timespanUnits = "NLSMHD" // from small to large
+const timespanUnits = "NLSMHD" // from smallest to largest
 
 var timespanUnitSize = [...]int64{1, nsPerMilli, nsPerSec, nsPerMin, nsPerHour, nsPerDay}
 
-// parseTimespanFormat takes a format apart.
+// parseTimespanFormat parses a format.
 func parseTimespanFormat(s string) (timespanFormat, error) {
 	var f timespanFormat
 	const (
@@ -51,7 +51,7 @@ func parseTimespanFormat(s string) (timespanFormat, error) {
 	seg := timespanSegment{}
 	highest := -1
 	bad := func(end int) error {
-		return fail(BadFormat, "%q in the format %q is no part of a timespan", clip(s[start:end]), clip(s))
+		return fail(BadFormat, "%q in the format %q is not a part of a timespan", clip(s[start:end]), clip(s))
 	}
 	text := func(t string) {
 		if n := len(f); n > 0 && f[n-1].unit == 0 {
@@ -133,9 +133,8 @@ func (g *timespanSegment) defaultWidth() int {
 
 func (g *timespanSegment) fraction() bool { return g.unit == 'L' || g.unit == 'N' }
 
-// FormatSpan writes a length of time by a format: %D %H %M %S %L %N for its
-// parts, with an optional - or _ and a width after the %. The error is an
-// *[Error].
+// FormatSpan writes a timespan with a format: %D %H %M %S %L %N for its parts,
+// with an optional - or _ and a width after the %. The error is an *[Error].
 func FormatSpan(d time.Duration, format string) (string, error) {
 	f, err := parseTimespanFormat(format)
 	if err != nil {
@@ -153,8 +152,8 @@ func FormatSpan(d time.Duration, format string) (string, error) {
 	return string(b), nil
 }
 
-// abs returns the length without its sign, unsigned because the lowest length
-// has no opposite.
+// abs returns the absolute value of d. It is unsigned, because the lowest
+// duration has no opposite.
 func abs(d time.Duration) uint64 {
 	if d < 0 {
 		return -uint64(d)
@@ -238,7 +237,7 @@ func SpanFormats() []string {
 // maxTimeText limits the length of texts that are parsed as times.
 const maxTimeText = 4096
 
-// ParseSpan reads a length of time in the first format that fits. The error is a
+// ParseSpan parses a timespan with the first format that fits. The error is a
 // *[Error].
 func ParseSpan(s string, formats ...string) (time.Duration, error) {
 	if len(s) > maxTimeText {
@@ -260,7 +259,7 @@ func ParseSpan(s string, formats ...string) (time.Duration, error) {
 	return 0, fail(Malformed, "%q is not a timespan of the formats %s", clip(s), clip(strings.Join(formats, ", ")))
 }
 
-// parse reads s by the format; ok is false if it does not fit.
+// parse parses s with the format. If s does not fit, ok is false.
 func (f timespanFormat) parse(s string) (d time.Duration, ok bool, err error) {
 	m := timespanMatcher{format: f, s: s, ends: make([]int, len(f)), failed: make([]bool, (len(f)+1)*(len(s)+1))}
 	start := 0
@@ -299,7 +298,7 @@ func (f timespanFormat) parse(s string) (d time.Duration, ok bool, err error) {
 	return time.Duration(sum), true, nil
 }
 
-// nanoseconds returns the nanoseconds of a part.
+// nanoseconds converts a part to nanoseconds.
 func (g *timespanSegment) nanoseconds(digits string) (int64, error) {
 	if g.fraction() {
 		if g.total {
@@ -322,14 +321,14 @@ func (g *timespanSegment) nanoseconds(digits string) (int64, error) {
 	return n * size, nil
 }
 
-// A timespanMatcher finds where the segments of a format end in a text. It
+// A timespanMatcher finds the ends of the segments of a format in a text. It
 // tries the longest match of each segment first and records failed attempts, so
 // that its running time is bounded.
 type timespanMatcher struct {
 	format timespanFormat
 	s      string
 	ends   []int
-	failed []bool // by segment and place
+	failed []bool // by segment and position
 }
 
 func (m *timespanMatcher) match(seg, at int) bool {
@@ -366,7 +365,7 @@ func (m *timespanMatcher) match(seg, at int) bool {
 	return false
 }
 
-// accepts returns the least and the greatest number of bytes that the segment
+// accepts returns the smallest and the largest number of bytes that the segment
 // matches, whether they can include blanks, and the number of blanks to skip
 // first.
 func (g *timespanSegment) accepts(s string) (least, most int, blanks bool, start int) {

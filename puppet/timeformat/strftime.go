@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// maxText bounds the texts that formats make.
+// maxText is the largest size of a formatted text.
 const maxText = 64 << 20
 
 func errTooLong() error {
 	return fail(TooLong, "the text would be longer than %d MiB", maxText>>20)
 }
 
-// A timeWriter writes a time by a format, as Ruby's strftime does.
+// A timeWriter writes a time with a format, as Ruby's strftime does.
 type timeWriter struct {
 	t   time.Time
 	utc bool // the zone is UTC by name, not just by its offset
 }
 
-// timeFlags stand between a % and its letter.
+// timeFlags are the flags of a directive, between % and its letter.
 type timeFlags struct {
-	pad         byte // 0: not said
+	pad         byte // 0: not set
 	width       int
 	left        bool // no padding
 	upper, swap bool
@@ -29,7 +29,7 @@ type timeFlags struct {
 	colons      int
 }
 
-// strftime writes t by a format.
+// strftime writes t with a format.
 func strftime(t time.Time, utc bool, format string) (string, error) {
 	w := timeWriter{t, utc}
 	b, err := w.append(nil, format)
@@ -68,8 +68,8 @@ func (w *timeWriter) append(b []byte, f string) ([]byte, error) {
 	return b, nil
 }
 
-// scanTimeFlags reads the n bytes before the letter of a directive. known is
-// false if the next byte cannot be a letter.
+// scanTimeFlags parses the n bytes before the letter of a directive. If the
+// next byte cannot be a letter, known is false.
 func scanTimeFlags(f string) (g timeFlags, n int, known bool, err error) {
 	for ; n < len(f); n++ {
 		switch c := f[n]; {
@@ -124,7 +124,7 @@ func scanTimeFlags(f string) (g timeFlags, n int, known bool, err error) {
 	return g, n, true, nil
 }
 
-// text appends s in its width.
+// text appends s, padded to its width.
 func (g *timeFlags) text(b []byte, s string, verbatim bool) []byte {
 	if s == "" {
 		return b
@@ -146,7 +146,7 @@ func (g *timeFlags) text(b []byte, s string, verbatim bool) []byte {
 	return append(b, s...)
 }
 
-// number appends n, by default with pad to width.
+// number appends n. By default it is padded with pad to width.
 func (g *timeFlags) number(b []byte, n int64, pad byte, width int) []byte {
 	if g.left {
 		width = 1
@@ -167,8 +167,8 @@ func (g *timeFlags) number(b []byte, n int64, pad byte, width int) []byte {
 	return append(b, d...)
 }
 
-// directive appends the part for one letter; ok is false if the letter is not a
-// directive.
+// directive appends the part for one letter. If the letter is not a directive,
+// ok is false.
 func (w *timeWriter) directive(b []byte, c byte, g timeFlags) (_ []byte, ok bool, err error) {
 	t := w.t
 	num := func(n int, pad byte, width int) ([]byte, bool, error) {
@@ -295,7 +295,7 @@ func (g *timeFlags) fraction(b []byte, ns, width int) []byte {
 	return appendRepeat(b, '0', width-9)
 }
 
-// offset appends how far the zone is from UTC.
+// offset appends the offset of the zone from UTC.
 func (g *timeFlags) offset(b []byte, t time.Time, utc bool) []byte {
 	_, off := t.Zone()
 	sign := byte('+')

@@ -8,13 +8,13 @@ type timeParts struct {
 	nanos                            int
 	negativeFraction                 bool
 	hasYear, hasHour                 bool
-	century, meridian                int // -1: not said
+	century, meridian                int // -1: not set
 	zone                             string
 	hasZone                          bool
-	leftover                         bool // text was left
+	leftover                         bool // a part of the text was not parsed
 }
 
-// A timeScanner reads a text by a format, as Ruby's DateTime does.
+// A timeScanner parses a text with a format, as Ruby's DateTime does.
 type timeScanner struct {
 	s  string
 	at int
@@ -26,7 +26,7 @@ var weekdays = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday
 var months = [...]string{"January", "February", "March", "April", "May", "June", "July",
 	"August", "September", "October", "November", "December"}
 
-// strptime reads s by a format; ok is false if s does not fit.
+// strptime parses s with a format. If s does not fit, ok is false.
 func strptime(s, format string) (p timeParts, ok bool) {
 	t := timeScanner{s: s, timeParts: timeParts{century: -1, meridian: -1}}
 	if !t.scan(format, 0) {
@@ -42,7 +42,8 @@ func strptime(s, format string) (p timeParts, ok bool) {
 	return t.timeParts, true
 }
 
-// scan reads by a format. Formats that stand for others nest, but not deep.
+// scan parses with a format. Compound formats can be nested, up to a small
+// depth.
 func (t *timeScanner) scan(f string, depth int) bool {
 	for i := 0; i < len(f); i++ {
 		c := f[i]
@@ -70,8 +71,8 @@ func (t *timeScanner) scan(f string, depth int) bool {
 	return true
 }
 
-// directive returns how many bytes after a % are one, up to its letter: 0 if
-// the % stands for itself.
+// directive returns the length of the directive after a %, up to its letter. If
+// the % is literal, it returns 0.
 func directive(f string) int {
 	switch f[0] {
 	case 'E':
@@ -115,7 +116,7 @@ func (t *timeScanner) literal(c byte) bool {
 	return true
 }
 
-// compound are the directives that stand for others.
+// compound returns the format that a directive is an abbreviation of, or "".
 func compound(c byte) string {
 	switch c {
 	case 'c':
@@ -140,7 +141,7 @@ func compound(c byte) string {
 	return ""
 }
 
-// directive reads the part for one letter; rest is the format after it.
+// directive parses the part for one letter. rest is the format after it.
 func (t *timeScanner) directive(c byte, rest string, depth int) bool {
 	if f := compound(c); f != "" {
 		return depth < 3 && t.scan(f, depth+1)
@@ -227,8 +228,9 @@ func (t *timeScanner) directive(c byte, rest string, depth int) bool {
 	return t.literal('%') // %%
 }
 
-// widthBefore is how many digits a number has: if another one follows in the
-// format, a fixed number, else -1 for any.
+// widthBefore returns the number of digits of a number. If another number
+// follows in the format, the width is fixed. Otherwise it is -1, which means
+// any number of digits.
 func widthBefore(rest string, width int) int {
 	if rest == "" {
 		return -1
@@ -248,7 +250,7 @@ func widthBefore(rest string, width int) int {
 	return -1
 }
 
-// name reads one of names, or its first three letters.
+// name parses one of names, or its first three letters.
 func (t *timeScanner) name(names []string, n *int) bool {
 	s := t.s[t.at:]
 	for i, name := range names {
@@ -266,7 +268,7 @@ func (t *timeScanner) name(names []string, n *int) bool {
 // maxTimeNumber limits numbers in texts of times.
 const maxTimeNumber = 1 << 40
 
-// number reads up to width digits, or all if width is -1.
+// number parses up to width digits. If width is -1, it parses all digits.
 func (t *timeScanner) number(width int, n *int) bool {
 	start := t.at
 	v := 0
@@ -284,7 +286,7 @@ func (t *timeScanner) between(width, lo, hi int, n *int) bool {
 	return t.number(width, n) && lo <= *n && *n <= hi
 }
 
-// blankNumber reads two digits, or a blank and a digit.
+// blankNumber parses two digits, or a blank and a digit.
 func (t *timeScanner) blankNumber(lo, hi int, n *int) bool {
 	if t.at < len(t.s) && t.s[t.at] == ' ' {
 		t.at++
@@ -293,7 +295,7 @@ func (t *timeScanner) blankNumber(lo, hi int, n *int) bool {
 	return t.between(2, lo, hi, n)
 }
 
-// sign reads a sign, if there is one.
+// sign parses a sign, if there is one.
 func (t *timeScanner) sign() (negative bool) {
 	if t.at < len(t.s) && (t.s[t.at] == '-' || t.s[t.at] == '+') {
 		negative = t.s[t.at] == '-'
@@ -302,7 +304,7 @@ func (t *timeScanner) sign() (negative bool) {
 	return negative
 }
 
-// fraction reads a fraction of a second.
+// fraction parses a fraction of a second.
 func (t *timeScanner) fraction(width int) bool {
 	negative := t.sign()
 	start := t.at
@@ -320,7 +322,7 @@ func (t *timeScanner) fraction(width int) bool {
 	return t.at > start
 }
 
-// halfDay reads am, pm, a.m. or p.m.
+// halfDay parses am, pm, a.m. or p.m.
 func (t *timeScanner) halfDay() bool {
 	s := t.s[t.at:]
 	if len(s) < 2 {
@@ -345,14 +347,15 @@ func (t *timeScanner) halfDay() bool {
 	return true
 }
 
-// wordAt reports whether a letter, digit or _ of ASCII stands at byte i of s.
+// wordAt reports whether byte i of s is an ASCII letter, a digit or _.
 func wordAt(s string, i int) bool {
 	return i < len(s) && (s[i] == '_' || isLetter(s[i]) || isDigit(s[i]))
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// scanZone returns how many bytes at the beginning of s are a time zone.
+// scanZone returns the number of bytes at the beginning of s that are a time
+// zone.
 func scanZone(s string) int {
 	if n := scanOffset(s); n > 0 {
 		return n
@@ -390,7 +393,8 @@ func scanZone(s string) int {
 	return letters
 }
 
-// scanOffset returns how many bytes of s are an offset like UTC+1:30.
+// scanOffset returns the number of bytes at the beginning of s that are an
+// offset such as UTC+1:30.
 func scanOffset(s string) int {
 	i := 0
 	for _, prefix := range [...]string{"gmt", "utc", "ut"} {
@@ -419,7 +423,7 @@ func scanOffset(s string) int {
 	return n
 }
 
-// digitsAt returns where the digits that begin at i end.
+// digitsAt returns the end of the digits that begin at i.
 func digitsAt(s string, i int) int {
 	for i < len(s) && isDigit(s[i]) {
 		i++
@@ -427,7 +431,7 @@ func digitsAt(s string, i int) int {
 	return i
 }
 
-// lookupZone returns how many seconds a time zone is ahead of UTC.
+// lookupZone returns the offset of a time zone from UTC in seconds.
 func lookupZone(name string) (offset int, ok bool) {
 	s, dst := name, false
 	if t, cut := cutWord(s, "time"); cut {
@@ -454,7 +458,7 @@ func lookupZone(name string) (offset int, ok bool) {
 	return parseOffset(s)
 }
 
-// oneBlank makes one blank of each run of them.
+// oneBlank replaces each run of blanks with one blank.
 func oneBlank(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := range len(s) {
@@ -467,7 +471,7 @@ func oneBlank(s string) string {
 	return string(b)
 }
 
-// cutWord cuts a word, and the blanks before it, off the end of s.
+// cutWord removes a word and the blanks before it from the end of s.
 func cutWord(s, word string) (string, bool) {
 	n := len(s) - len(word)
 	if n <= 0 || !isSpace(s[n-1]) || !strings.EqualFold(s[n:], word) {
@@ -479,7 +483,8 @@ func cutWord(s, word string) (string, bool) {
 	return s[:n], true
 }
 
-// parseOffset reads +1, +0130, +1:30:15, +1.5, with GMT or UTC before it.
+// parseOffset parses +1, +0130, +1:30:15, +1.5, with an optional GMT or UTC
+// before it.
 func parseOffset(s string) (offset int, ok bool) {
 	if len(s) > 3 && (strings.EqualFold(s[:3], "gmt") || strings.EqualFold(s[:3], "utc")) {
 		s = s[3:]
@@ -521,7 +526,7 @@ func parseOffset(s string) (offset int, ok bool) {
 	return sign * (parts[0]*3600 + parts[1]*60 + parts[2]), true
 }
 
-// fractionOfHour returns the seconds of a decimal fraction of an hour.
+// fractionOfHour converts a decimal fraction of an hour to seconds.
 func fractionOfHour(digits string) int {
 	const most = 7
 	n := min(len(digits), most)
@@ -539,7 +544,7 @@ func fractionOfHour(digits string) int {
 	return f
 }
 
-// atoi is the number that few digits are; more than nine count as many.
+// atoi converts digits to a number. It uses only the first nine digits.
 func atoi(digits string) int {
 	n := 0
 	for i := range min(len(digits), 9) {

@@ -1,6 +1,6 @@
-// Package timeformat writes and reads moments and lengths of time as Puppet does:
-// moments by the formats of Ruby's strftime and strptime, lengths by the formats of
-// the type Timespan.
+// Package timeformat formats and parses timestamps and timespans as Puppet
+// does. The formats of timestamps are those of Ruby's strftime and strptime.
+// The formats of timespans are those of the type Timespan.
 package timeformat
 
 import (
@@ -12,8 +12,8 @@ import (
 type Reason uint8
 
 const (
-	Malformed  Reason = iota // the text is not a time of the format
-	BadFormat                // the format is not one
+	Malformed  Reason = iota // the text does not match the format
+	BadFormat                // the format is invalid
 	TooLong                  // the text or the format is too long
 	OutOfRange               // the time is too far away or too long
 )
@@ -54,7 +54,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// isSpace reports what \s matches.
+// isSpace reports whether \s matches c.
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 func boolInt(b bool) int {

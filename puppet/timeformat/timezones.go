@@ -1,14 +1,14 @@
 package timeformat
 
-// A zone is the name of a time zone, in lower case, and its distance from UTC in
+// A zone is the name of a time zone, in lower case, and its offset from UTC in
 // seconds.
 type zone struct {
 	name   string
 	offset int
 }
 
-// zones are the names of zones that times may have, sorted: those of RFC 822, the
-// usual abbreviations, and what stands before "standard time" elsewhere.
+// zones are the names of time zones, sorted: those of RFC 822, the usual
+// abbreviations, and names that precede "standard time" in other names.
 var zones = [...]zone{
 	{"a", 3600},
 	{"acdt", 37800},

@@ -284,7 +284,7 @@ func (f *file) lacks(kind eval.Kind, qualified string) error {
 	for n := range f.defs {
 		holds = "the " + n.kind.String() + " " + check.Spelled(n.kind.String(), n.name)
 	}
-	return wrong(f.program, at, "wrong-definition", "the file has to define the %v %s, and defines %s: the name of a file tells what is in it", kind, check.Spelled(kind.String(), qualified), holds)
+	return wrong(f.program, at, "wrong-definition", "the file must define the %v %s, but defines %s: the name of a file determines its definition", kind, check.Spelled(kind.String(), qualified), holds)
 }
 
 // A RubyError is the error of a function that a module has, but in Ruby.

@@ -1,12 +1,12 @@
-// Package check finds what is wrong with a program of the Puppet language
-// before anything of it runs: definitions in the wrong place, expressions
-// without an effect, names that cannot be, keys and parameters that stand
-// twice, regular expressions that are none, what plans cannot have.
+// Package check finds errors in a program of the Puppet language before it
+// runs: definitions in the wrong place, expressions without an effect, invalid
+// names, duplicate keys and parameters, invalid regular expressions, and
+// expressions that plans cannot contain.
 //
-// What a program cannot be parsed with is found by package syntax, what
-// depends on values by package eval.
+// Package syntax finds errors that prevent parsing. Package eval finds errors
+// that depend on values.
 //
-// Source: what Puppet 8 refuses (its validator runs between parser and
+// Source: the errors of Puppet 8 (its validator runs between parser and
 // evaluator), and the language specification.
 package check
 
@@ -15,19 +15,20 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Options say by which rules a program is checked.
+// Options select the rules by which a program is checked.
 type Options struct {
-	// Tasks are the rules of plans: nothing that needs a catalog, but inside
-	// apply blocks.
+	// Tasks applies the rules of plans: expressions that need a catalog are
+	// allowed only inside apply blocks.
 	Tasks bool
-	// Namespace is what the names of definitions begin with, for a file of a
-	// module: see Namespace. Empty: there is no rule.
+	// Namespace is the required beginning of the names of definitions, for a
+	// file of a module: see Namespace. If it is empty, names can begin with
+	// anything.
 	Namespace string
-	// Defines is the one thing that the file defines, by the name Namespace: see
-	// Defines. Empty: there is no rule.
+	// Defines is the kind of the only definition that the file must contain,
+	// with the name Namespace: see Defines. If it is empty, the file can
+	// contain any definitions.
 	Defines string
-	// Keys is how bad a key is that stands twice in a hash (the setting
-	// strict).
+	// Keys is the severity of a duplicate key in a hash (the setting strict).
 	Keys Severity
 }
 
@@ -37,26 +38,26 @@ func Program(p *syntax.Program, o Options) Problems {
 	return c.program(p)
 }
 
-// A checker goes through one program.
+// A checker checks one program.
 type checker struct {
 	file    *syntax.File
 	o       Options
-	inside  int           // heredocs that the program is the text of
-	path    []syntax.Node // from the program's body to the node around the one in work
-	facts   []fact        // about each of these
-	now     fact          // about the node in work
+	inside  int           // depth of heredocs around the program
+	path    []syntax.Node // from the body of the program to the parent of the current node
+	facts   []fact        // about each node in path
+	now     fact          // about the current node
 	idles   idles
 	found   Problems
 	tallies [Ignore]tally
 }
 
-// A fact is what is known about a node from those around. It keeps the checks
-// from going through the same nodes again for each node around them.
+// A fact is information about a node that its parents determine. It avoids that
+// each parent visits the same nodes again.
 type fact uint8
 
 const (
-	applied fact = 1 << iota // it is an apply block or in one
-	valued                   // it is an operator with one operand, which has a value
+	applied fact = 1 << iota // the node is an apply block or inside of one
+	valued                   // the node is a unary operator whose operand has a value
 )
 
 func (c *checker) program(p *syntax.Program) Problems {
@@ -87,7 +88,7 @@ func (c *checker) visit(n syntax.Node) bool {
 	return true
 }
 
-// around returns what is known about the node around the one in work.
+// around returns the facts about the parent of the current node.
 func (c *checker) around() fact {
 	if len(c.facts) == 0 {
 		return 0
@@ -95,19 +96,19 @@ func (c *checker) around() fact {
 	return c.facts[len(c.facts)-1]
 }
 
-// parent returns the node around the one in work, the i-th from inside, nil
-// for the program.
+// parent returns the parent of the current node. If i > 0, it returns the i-th
+// node around the parent. It returns nil for the program.
 func (c *checker) parent(i int) syntax.Node {
-	if k := len(c.path) - 1 - i; k > 0 { // path[0] is the program's body
+	if k := len(c.path) - 1 - i; k > 0 { // path[0] is the body of the program
 		return c.path[k]
 	}
 	return nil
 }
 
-// inApply reports whether an apply block is around the node in work.
+// inApply reports whether the current node is inside an apply block.
 func (c *checker) inApply() bool { return c.around()&applied != 0 }
 
-// node checks one node; what is in it is visited after it.
+// node checks one node. The nodes in it are visited after it.
 func (c *checker) node(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Assign:
@@ -132,7 +133,7 @@ func (c *checker) node(n syntax.Node) {
 		c.operand(n.X)
 	case *syntax.Index:
 		if len(n.Keys) == 0 {
-			c.errorf(n, "missing-index", "there is nothing between the brackets: a key or a place belongs there")
+			c.errorf(n, "missing-index", "the brackets are empty: they must contain a key or an index")
 		}
 	case *syntax.Var:
 		c.variable(n)
@@ -146,10 +147,10 @@ func (c *checker) node(n syntax.Node) {
 		}
 	case *syntax.TypeName:
 		if !isTypeName(n.Value, true) {
-			c.errorf(n, "illegal-name", "%q is no name of a type: each part of it begins with a capital", n.Value)
+			c.errorf(n, "illegal-name", "%q is not the name of a type: each part must begin with a capital letter", n.Value)
 		}
 	case *syntax.Reserved:
-		c.errorf(n, "reserved-word", "%q is a word that the language keeps for itself: put it in quotes if it is a text", n.Word)
+		c.errorf(n, "reserved-word", "%q is a reserved word: put it in quotes if it is a string", n.Word)
 	case *syntax.List:
 		for _, x := range n.Items {
 			c.rvalue(x)
@@ -179,7 +180,7 @@ func (c *checker) node(n syntax.Node) {
 		c.call(n)
 	case *syntax.Method:
 		if _, ok := n.Func.(*syntax.Name); !ok {
-			c.errorf(n.Func, "illegal-expression", "%s is no name of a function, which belongs behind the dot", article(n.Func))
+			c.errorf(n.Func, "illegal-expression", "%s is not the name of a function, which must follow the dot", article(n.Func))
 		}
 	case *syntax.Lambda:
 		c.restLast(n.Params)
@@ -196,7 +197,7 @@ func (c *checker) node(n syntax.Node) {
 	}
 }
 
-// declaration checks what declares or defines.
+// declaration checks declarations and definitions.
 func (c *checker) declaration(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Resource:
@@ -211,7 +212,7 @@ func (c *checker) declaration(n syntax.Node) {
 		for i := range n.Attrs {
 			if a := &n.Attrs[i]; a.Splat {
 				if seen {
-					c.errorf(a, "duplicate-splat", "attributes from a hash (* =>) can stand once for a resource")
+					c.errorf(a, "duplicate-splat", "attributes from a hash (* =>) are allowed only once for a resource")
 				}
 				seen = true
 			}
@@ -251,7 +252,7 @@ func (c *checker) declaration(n syntax.Node) {
 	case *syntax.TypeAlias:
 		c.top(n)
 		if !isTypeName(n.Name, false) {
-			c.errorf(n, "illegal-name", "%q is no name for a type: each part of it begins with a capital", n.Name)
+			c.errorf(n, "illegal-name", "%q is not a name for a type: each part must begin with a capital letter", n.Name)
 		}
 		c.reservedType(n, n.Name)
 		c.typeRef(n.Value)
@@ -259,7 +260,7 @@ func (c *checker) declaration(n syntax.Node) {
 		c.top(n)
 		if i, ok := n.Type.(*syntax.Index); ok {
 			if t, ok := i.X.(*syntax.TypeName); ok && t.Value == "Runtime" {
-				return // types of Ruby are of no use here, and do no harm
+				return // Ruby's types have no effect here and are allowed
 			}
 		}
 		c.errorf(n, "unsupported-expression", "a type that is defined has a name, and no parameters")
@@ -270,12 +271,12 @@ func (c *checker) declaration(n syntax.Node) {
 	}
 }
 
-// needsCatalog tells of what a plan cannot have, but in an apply block.
+// needsCatalog reports an error if a plan contains n outside of an apply block.
 func (c *checker) needsCatalog(n syntax.Node) bool {
 	if !c.o.Tasks || c.inApply() {
 		return false
 	}
-	c.errorf(n, "not-in-plans", "%s needs a catalog, which there is none of in a plan: it belongs in an apply block", article(n))
+	c.errorf(n, "not-in-plans", "%s needs a catalog, which plans do not have: move it into an apply block", article(n))
 	return true
 }
 
@@ -289,14 +290,14 @@ func (c *checker) collect(n *syntax.Collect) {
 		return
 	}
 	if _, ok := n.Type.(*syntax.TypeName); !ok {
-		c.errorf(n.Type, "illegal-expression", "%s is no type of resources to collect", article(n.Type))
+		c.errorf(n.Type, "illegal-expression", "%s is not a resource type to collect", article(n.Type))
 	}
 	if n.Query != nil {
 		c.query(n.Query)
 	}
 }
 
-// query checks what a collector asks for.
+// query checks the query of a collector.
 func (c *checker) query(x syntax.Expr) {
 	switch x := x.(type) {
 	case *syntax.Binary:
@@ -314,10 +315,10 @@ func (c *checker) query(x syntax.Expr) {
 	case *syntax.Var, *syntax.Name, *syntax.Int, *syntax.Float, *syntax.Str, *syntax.Bool:
 		return
 	}
-	c.errorf(x, "illegal-query", "a collector can ask with ==, !=, and, or, and not with %s", article(x))
+	c.errorf(x, "illegal-query", "a collector can use ==, !=, and, or, but not %s", article(x))
 }
 
-// related checks a side of a relation.
+// related checks one side of a relation.
 func (c *checker) related(x syntax.Expr) {
 	switch x.(type) {
 	case *syntax.Collect, *syntax.Relation:
@@ -332,18 +333,18 @@ func (c *checker) attr(n *syntax.Attr) {
 		switch c.parent(0).(type) {
 		case *syntax.Collect, *syntax.Override:
 		default:
-			c.errorf(n, "illegal-append", "+> adds to an attribute of a resource that is there already: it can stand in an override and behind a collector, and not for %s here", n.Name)
+			c.errorf(n, "illegal-append", "+> adds to an attribute of an existing resource: it is allowed in an override and after a collector, but not for %s here", n.Name)
 		}
 	}
 	c.rvalue(n.Value)
 }
 
-// rvalue tells of what has no value.
+// rvalue reports an error if x has no value.
 func (c *checker) rvalue(x syntax.Expr) (ok bool) {
 	for {
 		switch n := x.(type) {
 		case *syntax.Collect, *syntax.Class, *syntax.Define, *syntax.NodeDef, *syntax.Function, *syntax.Plan, *syntax.TypeAlias, *syntax.TypeDef, *syntax.TypeMapping:
-			c.errorf(x, "not-a-value", "%s has no value, and stands where one is needed", article(x))
+			c.errorf(x, "not-a-value", "%s has no value, but a value is needed here", article(x))
 			return false
 		case *syntax.Not:
 			x = n.X
@@ -361,23 +362,23 @@ func (c *checker) rvalue(x syntax.Expr) (ok bool) {
 	}
 }
 
-// operand is rvalue for the only operand of the node in work. Of several such
-// operators in one another the outermost has looked at what is innermost.
+// operand is rvalue for the only operand of the current node. If such operators
+// are nested, the outermost has checked the innermost operand.
 func (c *checker) operand(x syntax.Expr) {
 	if c.around()&valued != 0 || c.rvalue(x) {
 		c.now |= valued
 	}
 }
 
-// assign checks the left side of =.
+// assign checks the left side of an assignment.
 func (c *checker) assign(x syntax.Expr) {
 	switch x := x.(type) {
 	case *syntax.Var:
 		switch {
 		case isNumber(x.Name):
-			c.errorf(x, "illegal-assignment", "$%s is what a regular expression has matched, and cannot be set", x.Name)
+			c.errorf(x, "illegal-assignment", "$%s is the match of a regular expression and cannot be set", x.Name)
 		case isQualified(x.Name):
-			c.errorf(x, "illegal-assignment", "$%s is a variable of another scope, and cannot be set from here", x.Name)
+			c.errorf(x, "illegal-assignment", "$%s is a variable of another scope and cannot be set here", x.Name)
 		}
 	case *syntax.Index:
 		c.errorf(x, "illegal-assignment", "an element cannot be set: values never change; make a new one with +")
@@ -386,7 +387,7 @@ func (c *checker) assign(x syntax.Expr) {
 			c.assign(e)
 		}
 	default:
-		c.errorf(x, "illegal-assignment", "%s is no variable, and cannot be set", article(x))
+		c.errorf(x, "illegal-assignment", "%s is not a variable and cannot be set", article(x))
 	}
 }
 
@@ -395,16 +396,16 @@ func (c *checker) variable(n *syntax.Var) {
 	switch {
 	case n.Name != "" && '0' <= n.Name[0] && n.Name[0] <= '9':
 		if !isNumber(n.Name) {
-			c.errorf(n, "illegal-name", "$%s is no variable: a number as a name has no zero before it", n.Name)
+			c.errorf(n, "illegal-name", "$%s is not a variable: a numeric name cannot begin with a zero", n.Name)
 		}
 	case (n.Name == "true" || n.Name == "false") && c.file.Src[n.Off] != '$':
-		c.errorf(n, "illegal-name", "${%s} is no variable: write ${$%s} for the variable of this name, or ${(%s)} for the value", n.Name, n.Name, n.Name)
+		c.errorf(n, "illegal-name", "${%s} is not a variable: write ${$%s} for the variable of this name, or ${(%s)} for the value", n.Name, n.Name, n.Name)
 	case !isVariable(n.Name):
-		c.errorf(n, "illegal-name", "$%s is no name of a variable: it begins with a small letter or _, and each part of a qualified name with a small letter", n.Name)
+		c.errorf(n, "illegal-name", "$%s is not the name of a variable: it must begin with a lower case letter or _, and each part of a qualified name with a lower case letter", n.Name)
 	}
 }
 
-// hash finds keys that stand twice.
+// hash finds duplicate keys.
 func (c *checker) hash(n *syntax.Hash) {
 	if c.o.Keys == Ignore {
 		return
@@ -416,15 +417,15 @@ func (c *checker) hash(n *syntax.Hash) {
 		if ok && seen[key] {
 			note := ""
 			if _, access := e.Key.(*syntax.Index); access {
-				note = ": of Type[…] only what is in the brackets counts"
+				note = ": in Type[…], only the part in the brackets is compared"
 			}
-			c.problem(c.o.Keys, e, "duplicate-key", "the key %s stands twice in the hash%s", printed(e.Key), note)
+			c.problem(c.o.Keys, e, "duplicate-key", "the key %s occurs twice in the hash%s", printed(e.Key), note)
 		}
 		seen[key] = seen[key] || ok
 	}
 }
 
-// call checks what is called.
+// call checks the called expression.
 func (c *checker) call(n *syntax.Call) {
 	switch f := n.Func.(type) {
 	case *syntax.Name, *syntax.TypeName:
@@ -434,10 +435,10 @@ func (c *checker) call(n *syntax.Call) {
 			return
 		}
 	}
-	c.errorf(n.Func, "illegal-expression", "%s cannot be called: the name of a function or a type belongs before the arguments", article(n.Func))
+	c.errorf(n.Func, "illegal-expression", "%s cannot be called: the arguments must follow the name of a function or a type", article(n.Func))
 }
 
-// cases checks a case.
+// cases checks a case expression.
 func (c *checker) cases(n *syntax.Case) {
 	c.rvalue(n.X)
 	found := false
@@ -445,7 +446,7 @@ func (c *checker) cases(n *syntax.Case) {
 		for _, x := range o.Values {
 			if _, ok := x.(*syntax.Default); ok {
 				if found {
-					c.errorf(x, "duplicate-default", "default stands twice in the case")
+					c.errorf(x, "duplicate-default", "default occurs twice in the case")
 				}
 				found = true
 			}
@@ -453,14 +454,14 @@ func (c *checker) cases(n *syntax.Case) {
 	}
 }
 
-// selector checks a ? { }.
+// selector checks a selector ? { }.
 func (c *checker) selector(n *syntax.Selector) {
 	c.rvalue(n.X)
 	found := 0
 	for i := range n.Options {
 		if _, ok := n.Options[i].Key.(*syntax.Default); ok {
 			if found++; found == 2 {
-				c.errorf(n.Options[i].Key, "duplicate-default", "default stands twice in the selector")
+				c.errorf(n.Options[i].Key, "duplicate-default", "default occurs twice in the selector")
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// judge parses and checks a text. What stops the parser is returned as err.
+// judge parses and checks a program. An error of the parser is returned as err.
 func judge(src string, o Options) (Problems, error) {
 	p, err := syntax.Parse(syntax.NewFile("x.pp", src), syntax.Options{Tasks: o.Tasks})
 	if err != nil {
@@ -21,8 +21,8 @@ func judge(src string, o Options) (Problems, error) {
 	return Program(p, o), nil
 }
 
-// TestProblems compares with what Puppet 8's validator finds, and where; the
-// kinds are ours.
+// TestProblems compares problems and their positions with those of Puppet 8's
+// validator. The kinds are specific to this package.
 func TestProblems(t *testing.T) {
 	f, err := os.Open("testdata/problems.jsonl")
 	if err != nil {
@@ -39,8 +39,9 @@ func TestProblems(t *testing.T) {
 				Line, Column int
 				Kind         string
 			}
-			// Parse is where Puppet stops, with an error of its grammar or without a
-			// place in the text; ours may be found here or by the parser.
+			// Parse is the position where Puppet stops with an error of its
+			// grammar or an error without a position. Here, this package or the
+			// parser can report the error.
 			Parse *struct{ Line, Column int }
 		}
 		if err := json.Unmarshal(in.Bytes(), &want); err != nil {
@@ -84,7 +85,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestDefines: a file of a module that is to define one thing defines that.
+// TestDefines checks the rule that a file of a module contains only one
+// definition.
 func TestDefines(t *testing.T) {
 	for _, c := range []struct {
 		rel, src string

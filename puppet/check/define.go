@@ -7,9 +7,9 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Namespace returns what the names in a file of a module begin with, and
-// whether definitions belong there at all. rel is the file's path from the
-// module's folder: "manifests/server/config.pp".
+// Namespace returns the required beginning of the names in a file of a module,
+// and whether the file can contain definitions. rel is the path of the file in
+// the module: "manifests/server/config.pp".
 func Namespace(module, rel string) (namespace string, ok bool) {
 	parts := strings.Split(strings.ToLower(path.Clean(strings.ReplaceAll(rel, "\\", "/"))), "/")
 	if len(parts) < 2 {
@@ -28,9 +28,9 @@ func Namespace(module, rel string) (namespace string, ok bool) {
 	return strings.Join(names, "::"), true
 }
 
-// Defines returns what a file of a module is to define, and nothing else: a
-// "function", a "type" or a "plan"; "" if there is no such rule, as for
-// manifests.
+// Defines returns the kind of the only definition that a file of a module must
+// contain: a "function", a "type" or a "plan". For other files, such as
+// manifests, it returns "".
 func Defines(rel string) string {
 	folder, _, _ := strings.Cut(path.Clean(strings.ReplaceAll(rel, "\\", "/")), "/")
 	switch folder {
@@ -40,23 +40,23 @@ func Defines(rel string) string {
 	return ""
 }
 
-// alone tells of what else there is in a file that is to define one thing. It is
-// what a loader would refuse.
+// alone reports other content in a file that must contain only one definition.
+// A loader would reject such a file.
 func (c *checker) alone(p *syntax.Program) {
 	n := 0
 	for _, d := range p.Definitions {
 		if _, is := d.(*syntax.NodeDef); is && c.o.Defines == "plan" {
-			continue // of an apply block
+			continue // inside an apply block
 		}
 		if n++; n > 1 {
-			c.errorf(d, "several-definitions", "there is another definition before this one: a file that is to define a %s has that and nothing else", c.o.Defines)
+			c.errorf(d, "several-definitions", "there is another definition before this one: a file that defines a %s must not contain anything else", c.o.Defines)
 			return
 		}
 		kind, name := defines(d)
 		_, alias := d.(*syntax.TypeAlias)
-		inside := strings.HasPrefix(strings.ToLower(name), c.o.Namespace) // if not, named has told
+		inside := strings.HasPrefix(strings.ToLower(name), c.o.Namespace) // otherwise named has reported it
 		if (kind != c.o.Defines || !strings.EqualFold(name, c.o.Namespace)) && (inside || alias) {
-			c.errorf(d, "wrong-definition", "the file has to define the %s %s, and defines the %s %s: the name of a file tells what is in it",
+			c.errorf(d, "wrong-definition", "the file must define the %s %s, but defines the %s %s: the name of a file determines its definition",
 				c.o.Defines, c.namespace(), kind, name)
 		}
 	}
@@ -76,14 +76,14 @@ func defines(d syntax.Expr) (kind, name string) {
 	case *syntax.TypeAlias:
 		return "type", d.Name
 	}
-	return "", "" // what has no name, or is refused anyway
+	return "", "" // without a name, or reported elsewhere
 }
 
-// namespace is Options.Namespace as it is written in programs.
+// namespace returns Options.Namespace in the form of programs.
 func (c *checker) namespace() string { return Spelled(c.o.Defines, c.o.Namespace) }
 
-// Spelled returns the name of a thing of a kind as programs write it: those of
-// types have capitals.
+// Spelled returns a name of a kind in the form of programs. The names of types
+// are capitalized.
 func Spelled(kind, name string) string {
 	if kind != "type" {
 		return name
@@ -97,13 +97,13 @@ func Spelled(kind, name string) string {
 	return strings.Join(parts, "::")
 }
 
-// topLevel tells of what is not a definition in a file of a module.
+// topLevel reports code outside of definitions in a file of a module.
 func (c *checker) topLevel(body *syntax.Block) {
 	for _, x := range body.Exprs {
 		switch x.(type) {
 		case *syntax.Class, *syntax.Define, *syntax.Function, *syntax.Plan, *syntax.TypeAlias, *syntax.TypeDef, *syntax.TypeMapping:
 		default:
-			c.errorf(x, "illegal-top-level", "%s stands outside of definitions in a file of a module, where it would never be evaluated", article(x))
+			c.errorf(x, "illegal-top-level", "%s is outside of definitions in a file of a module, where it would never be evaluated", article(x))
 		}
 	}
 }
@@ -112,10 +112,10 @@ func (c *checker) topLevel(body *syntax.Block) {
 func (c *checker) named(n syntax.Node, name string) {
 	c.top(n)
 	if !isDefinition(name) {
-		c.errorf(n, "illegal-name", "%q is no name for a definition: small letters, digits and _, each part beginning with a letter", name)
+		c.errorf(n, "illegal-name", "%q is not a name for a definition: it can contain lower case letters, digits and _, and each part must begin with a letter", name)
 	}
 	if c.o.Namespace != "" && !strings.HasPrefix(strings.ToLower(name), c.o.Namespace) {
-		c.errorf(n, "illegal-location", "%s is defined in a file for %s: the name of a file tells what is in it", name, c.namespace())
+		c.errorf(n, "illegal-location", "%s is defined in a file for %s: the name of a file determines its definitions", name, c.namespace())
 	}
 	c.reservedType(n, name)
 	if name == "plan" {
@@ -123,7 +123,7 @@ func (c *checker) named(n syntax.Node, name string) {
 	}
 }
 
-// top tells of a definition that is not where definitions can be.
+// top reports a definition that is not allowed at its position.
 func (c *checker) top(n syntax.Node) {
 	around := c.parent(0)
 	if _, ok := around.(*syntax.Block); ok {
@@ -165,7 +165,7 @@ func (c *checker) class(n *syntax.Class) {
 
 func (c *checker) define(n *syntax.Define) {
 	if c.o.Tasks {
-		c.errorf(n, "not-in-plans", "a define needs a catalog, and cannot be defined where plans are")
+		c.errorf(n, "not-in-plans", "a define needs a catalog, and cannot be defined in a plan's file")
 		return
 	}
 	c.named(n, n.Name)
@@ -189,7 +189,7 @@ func (c *checker) nodeDef(n *syntax.NodeDef) {
 	}
 }
 
-// hostname checks what a node is found by.
+// hostname checks the name of a node.
 func (c *checker) hostname(x syntax.Expr) {
 	text := ""
 	switch x := x.(type) {
@@ -206,17 +206,17 @@ func (c *checker) hostname(x syntax.Expr) {
 				return
 			}
 		}
-		c.errorf(x, "illegal-hostname", "the name of a node has to be one text")
+		c.errorf(x, "illegal-hostname", "the name of a node must be a single string")
 		return
 	case *syntax.Int, *syntax.Float, *syntax.Default, *syntax.Regexp:
 		return
 	default:
-		c.errorf(x, "illegal-expression", "%s is no name of a node", article(x))
+		c.errorf(x, "illegal-expression", "%s is not the name of a node", article(x))
 		return
 	}
 	for _, r := range text {
 		if !isWord(r) && r != '-' && r != '.' {
-			c.errorf(x, "illegal-hostname", "%q is no name of a node: letters, digits, - _ and . are all it can hold", text)
+			c.errorf(x, "illegal-hostname", "%q is not the name of a node: it can contain only letters, digits, - _ and .", text)
 			return
 		}
 	}
@@ -225,7 +225,7 @@ func (c *checker) hostname(x syntax.Expr) {
 // param checks one parameter.
 func (c *checker) param(p *syntax.Param) {
 	if isHexOrDecimal(p.Name) {
-		c.errorf(p, "illegal-name", "a parameter cannot be called $%s: numbers are what regular expressions match", p.Name)
+		c.errorf(p, "illegal-name", "a parameter cannot be called $%s: numbers are the matches of regular expressions", p.Name)
 	}
 	if !isParam(p.Name) {
 		c.errorf(p, "illegal-name", "a parameter cannot be called $%s: small letters, digits and _, not beginning with a digit", p.Name)
@@ -235,7 +235,7 @@ func (c *checker) param(p *syntax.Param) {
 	}
 	syntax.Walk(p.Value, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.Lambda, *syntax.Param: // a parameter of another one checks its own
+		case *syntax.Lambda, *syntax.Param: // the default of a nested parameter is checked separately
 			return false
 		case *syntax.Assign:
 			c.errorf(n, "illegal-assignment", "a variable cannot be set in the default of a parameter")
@@ -245,7 +245,7 @@ func (c *checker) param(p *syntax.Param) {
 	})
 }
 
-// restLast tells of *$rest that is not the last parameter.
+// restLast reports *$rest if it is not the last parameter.
 func (c *checker) restLast(params []*syntax.Param) {
 	for i, p := range params {
 		if p.Rest && i != len(params)-1 {
@@ -254,7 +254,7 @@ func (c *checker) restLast(params []*syntax.Param) {
 	}
 }
 
-// noRest tells of *$rest where parameters have names.
+// noRest reports *$rest if parameters are given by name.
 func (c *checker) noRest(params []*syntax.Param, of string) {
 	for _, p := range params {
 		if p.Rest {
@@ -267,7 +267,7 @@ func (c *checker) distinct(params []*syntax.Param) {
 	seen := map[string]bool{}
 	for _, p := range params {
 		if seen[p.Name] {
-			c.errorf(p, "duplicate-parameter", "the parameter $%s is there twice", p.Name)
+			c.errorf(p, "duplicate-parameter", "the parameter $%s occurs twice", p.Name)
 		}
 		seen[p.Name] = true
 	}
@@ -276,12 +276,12 @@ func (c *checker) distinct(params []*syntax.Param) {
 func (c *checker) reservedParams(params []*syntax.Param, of string) {
 	for _, p := range params {
 		if p.Name == "name" || p.Name == "title" {
-			c.errorf(p, "reserved-parameter", "the parameter $%s is there in %s already: choose another name", p.Name, of)
+			c.errorf(p, "reserved-parameter", "the parameter $%s exists in %s already: choose another name", p.Name, of)
 		}
 	}
 }
 
-// typeRef checks what has to be a type that is written out; nil is none.
+// typeRef checks an expression that must be a literal type, or nil.
 func (c *checker) typeRef(x syntax.Expr) {
 	if x == nil {
 		return
@@ -291,11 +291,11 @@ func (c *checker) typeRef(x syntax.Expr) {
 		of = i.X
 	}
 	if _, ok := of.(*syntax.TypeName); !ok {
-		c.errorf(x, "illegal-expression", "%s is no type, which has to stand here", article(x))
+		c.errorf(x, "illegal-expression", "%s is not a type, which is required here", article(x))
 	}
 }
 
-// reservedTypes are types of the language that no definition can be called.
+// reservedTypes are types of the language whose names a definition cannot have.
 var reservedTypes = map[string]bool{
 	"type": true, "any": true, "unit": true, "scalar": true, "boolean": true, "numeric": true, "integer": true,
 	"float": true, "collection": true, "array": true, "hash": true, "tuple": true, "struct": true, "variant": true,
@@ -305,6 +305,6 @@ var reservedTypes = map[string]bool{
 
 func (c *checker) reservedType(n syntax.Node, name string) {
 	if reservedTypes[name] {
-		c.errorf(n, "reserved-name", "%q is a type of the language, and nothing else can be called so", name)
+		c.errorf(n, "reserved-name", "%q is the name of a type of the language", name)
 	}
 }

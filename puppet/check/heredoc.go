@@ -11,15 +11,15 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Heredoc returns an error if a text is not of the syntax that its heredoc
-// names, as @(END:json) does. It is for texts that are made when a program
-// runs; Program checks the others. tasks are the rules of plans.
+// Heredoc returns an error if a text does not have the syntax of its heredoc,
+// such as @(END:json). It is for texts that are made when a program runs;
+// Program checks the others. tasks are the rules of plans.
 func Heredoc(name, text string, tasks bool) error {
 	c := &checker{o: Options{Tasks: tasks}}
 	return c.text(name, text, 0)
 }
 
-// heredoc checks the text of a heredoc that says what it is.
+// heredoc checks the text of a heredoc with a syntax.
 func (c *checker) heredoc(n *syntax.Heredoc) {
 	s, ok := n.Text.(*syntax.Str)
 	if !ok || n.Syntax == "" {
@@ -30,9 +30,9 @@ func (c *checker) heredoc(n *syntax.Heredoc) {
 	}
 }
 
-// linesBefore returns how many lines of the file are before the text of a
-// heredoc; 0 if its lines are not what stands in the file, but for a margin: an
-// escape can make two of one, and one of two.
+// linesBefore returns the number of lines of the file before the text of a
+// heredoc. If the lines of the text differ from those of the file by more than
+// a margin, it returns 0, because an escape can join or split lines.
 func (c *checker) linesBefore(s *syntax.Str) int {
 	written := c.file.Src[s.Off:]
 	for text := range strings.Lines(s.Value) {
@@ -45,13 +45,14 @@ func (c *checker) linesBefore(s *syntax.Str) int {
 	return c.file.Position(s.Off).Line - 1
 }
 
-// maxHeredocs is how many heredocs with code may be in one another: the text of
-// the innermost is read once for each.
+// maxHeredocs is the largest depth of nested heredocs with code. The text of
+// the innermost one is parsed once for each.
 const maxHeredocs = 10
 
-// text checks a text by the name of its syntax. application+json is checked as
-// json when nothing knows the whole; what nobody knows can be anything. before
-// are the lines of the file before it, 0 where they are not known.
+// text checks a text by the name of its syntax. If the syntax application+json
+// is unknown, the text is checked as json. A text of an unknown syntax is not
+// checked. before is the number of lines of the file before the text, or 0 if
+// it is unknown.
 func (c *checker) text(name, text string, before int) error {
 	parse := syntax.Parse
 	name = strings.TrimRight(name, "+")
@@ -88,8 +89,8 @@ func (c *checker) text(name, text string, before int) error {
 	return fmt.Errorf("%s, in line %d", errs[0].Msg, errs[0].Position().Line)
 }
 
-// inBase64 takes away what does not count in a text of base64; the question
-// mark is among it, as in Puppet.
+// inBase64 removes characters that are ignored in base64. As in Puppet, these
+// include the question mark.
 func inBase64(r rune) rune {
 	if strings.ContainsRune("\t\r\n?", r) || unicode.Is(unicode.Zs, r) {
 		return -1

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeredocs compares with what Puppet 8 says about texts of heredocs; the
-// messages are ours.
+// TestHeredocs compares errors in texts of heredocs with those of Puppet 8. The
+// messages are specific to this package.
 func TestHeredocs(t *testing.T) {
 	for _, c := range []struct{ syntax, text, want string }{
 		{"json", "{}", ""},
@@ -44,7 +44,7 @@ func TestHeredocs(t *testing.T) {
 				t.Errorf("%s: at %v", src, found[0].Position())
 			}
 		}
-		// The evaluator asks about the same text without its file.
+		// The evaluator checks the same text without its file.
 		err := Heredoc(c.syntax, c.text, false)
 		if (err == nil) != (c.want == "") {
 			t.Errorf("%s %q: %v", c.syntax, c.text, err)
@@ -52,7 +52,8 @@ func TestHeredocs(t *testing.T) {
 	}
 }
 
-// TestHeredocOfPlans: code in a plan's heredoc is read by the rules of plans.
+// TestHeredocOfPlans checks that code in a heredoc of a plan is parsed with the
+// rules of plans.
 func TestHeredocOfPlans(t *testing.T) {
 	for src, want := range map[string]string{
 		"plan p() {\n  $x = @(A:pp)\n    plan q() { }\n    | A\n}": "",
@@ -71,7 +72,8 @@ func TestHeredocOfPlans(t *testing.T) {
 	}
 }
 
-// TestHeredocLines: the line of the file is told where it is known.
+// TestHeredocLines checks that messages contain the line of the file if it is
+// known.
 func TestHeredocLines(t *testing.T) {
 	for src, want := range map[string]string{
 		"\n\n$x = @(A:pp)\n  $y = 1\n  $z = )\n  | A":           "in line 5",

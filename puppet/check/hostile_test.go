@@ -13,7 +13,7 @@ func nest(n int, open, inside, end string) string {
 	return strings.Repeat(open, n) + inside + strings.Repeat(end, n)
 }
 
-// long are programs of about n bytes with much in one place.
+// long are programs of about n bytes with many elements in one place.
 var long = map[string]func(n int) string{
 	"problems on one line": func(n int) string { return strings.Repeat("$A=1 ", n/5) },
 	"a key of a list":      func(n int) string { return "$a = {[" + strings.Repeat("1,", n/2) + "] => 1}" },
@@ -30,7 +30,7 @@ var long = map[string]func(n int) string{
 	},
 }
 
-// deep are programs of about n bytes with much so deep in something.
+// deep are programs of about n bytes with a given depth.
 var deep = map[string]func(n, depth int) string{
 	"keys in keys": func(n, depth int) string {
 		return "$a = " + nest(depth, "{", "["+strings.Repeat("1,", n/2)+"]", "=>1}")
@@ -55,7 +55,7 @@ var deep = map[string]func(n, depth int) string{
 	},
 }
 
-// quickest returns how long it takes to check a program, several times.
+// quickest returns the shortest of several times that checking a program takes.
 func quickest(t *testing.T, src string) time.Duration {
 	t.Helper()
 	p, err := syntax.Parse(syntax.NewFile("x.pp", src), syntax.Options{Tasks: true})
@@ -74,8 +74,8 @@ func quickest(t *testing.T, src string) time.Duration {
 	return max(least, 10*time.Millisecond)
 }
 
-// compare fails if a comparison does several times: the machine may have been
-// busy with something else.
+// compare fails if a comparison fails several times. The machine can be busy
+// with other work.
 func compare(t *testing.T, ask func() (what string, ok bool)) {
 	t.Helper()
 	var what string
@@ -88,9 +88,10 @@ func compare(t *testing.T, ask func() (what string, ok bool)) {
 	t.Error(what)
 }
 
-// TestLong fails if eight times the program takes much more than eight times as
-// long: what is quadratic takes 64 times as long.
-func TestLong(t *testing.T) {
+// TestLongProgramsTakeLinearTime fails if a program of eight times the size
+// takes much more than eight times as long. A quadratic algorithm takes 64
+// times as long.
+func TestLongProgramsTakeLinearTime(t *testing.T) {
 	for name, src := range long {
 		t.Run(name, func(t *testing.T) {
 			const n = 60_000
@@ -102,9 +103,9 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestDeep fails if a program that is ten times as deep, and not longer, takes
-// much longer.
-func TestDeep(t *testing.T) {
+// TestDeepProgramsTakeLinearTime fails if a program of the same size with ten
+// times the depth takes much longer.
+func TestDeepProgramsTakeLinearTime(t *testing.T) {
 	for name, src := range deep {
 		t.Run(name, func(t *testing.T) {
 			const n = 100_000
@@ -116,8 +117,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// TestNesting bounds by a count what depth alone makes slow, at any length.
-func TestNesting(t *testing.T) {
+// TestNestingSteps limits the number of steps for deep programs of any length.
+func TestNestingSteps(t *testing.T) {
 	idle := nest(300, "if 1 { ", "f()", " 1 }")
 	p, err := syntax.Parse(syntax.NewFile("x.pp", idle), syntax.Options{})
 	if err != nil {
@@ -130,8 +131,9 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestMany: problems are told up to a limit, and errors are never lost.
-func TestMany(t *testing.T) {
+// TestProblemLimit checks that problems are reported up to a limit, and that
+// errors are never lost.
+func TestProblemLimit(t *testing.T) {
 	count := func(l Problems, s Severity) (n int) {
 		for _, p := range l {
 			if p.Severity == s {
@@ -148,19 +150,19 @@ func TestMany(t *testing.T) {
 		t.Errorf("%d errors, %d deprecations", count(found, Error), count(found, Deprecation))
 	}
 	last := found[len(found)-2]
-	if last.Kind != "more-problems" || last.Msg != "from here on errors are only counted: there are 30" || last.Position().Column != 30*28+20*7+1 {
+	if last.Kind != "more-problems" || last.Msg != "from here on, errors are only counted: there are 30" || last.Position().Column != 30*28+20*7+1 {
 		t.Errorf("got %v (%s)", last.Error, last.Kind)
 	}
-	if last = found[len(found)-1]; last.Msg != "from here on deprecations are only counted: there are 10" {
+	if last = found[len(found)-1]; last.Msg != "from here on, deprecations are only counted: there are 10" {
 		t.Errorf("got %v", last.Error)
 	}
 	found, _ = judge(strings.Repeat("class c(Integer[$x] $a) { } ", 1000)+"$A = 1", Options{})
-	if errs := found.Err(); errs == nil || !strings.Contains(errs.Error(), "$A is no name of a variable") {
+	if errs := found.Err(); errs == nil || !strings.Contains(errs.Error(), "$A is not the name of a variable") {
 		t.Errorf("got %v", errs)
 	}
 }
 
-// TestLongNames: messages stay short.
+// TestLongNames checks that messages stay short.
 func TestLongNames(t *testing.T) {
 	name := strings.Repeat("A", 100_000)
 	for _, src := range []string{"$" + name + " = 1", "{ '" + name + "' => 1, '" + name + "' => 2 }", "node '" + name + " ' { }", "::" + name + "<||> = 1", "/(" + name + "/"} {

@@ -2,7 +2,7 @@ package check
 
 import "bolt/puppet/syntax"
 
-// block finds expressions that do nothing.
+// block finds expressions without an effect.
 func (c *checker) block(n *syntax.Block) {
 	if name, ok := withoutTitle(n); ok && !c.o.Tasks {
 		c.errorf(n, "missing-title", "the resource %s has no title: write %s { 'title': … }", name, name)
@@ -10,14 +10,14 @@ func (c *checker) block(n *syntax.Block) {
 	}
 	for _, x := range n.Exprs[:max(0, len(n.Exprs)-1)] {
 		if c.idle(x) {
-			c.errorf(x, "no-effect", "%s has no effect here: its value is used by nobody, and only the last expression of a block has a value", article(x))
+			c.errorf(x, "no-effect", "%s has no effect here: its value is not used, because only the last expression of a block has a value", article(x))
 			return
 		}
 	}
 }
 
-// withoutTitle recognizes a resource whose title is missing, which the grammar
-// reads as a word and a hash.
+// withoutTitle recognizes a resource without a title, which the grammar parses
+// as a word and a hash.
 func withoutTitle(x syntax.Expr) (name string, ok bool) {
 	b, is := x.(*syntax.Block)
 	if !is || len(b.Exprs) != 2 {
@@ -30,7 +30,7 @@ func withoutTitle(x syntax.Expr) (name string, ok bool) {
 	return n.Value, true
 }
 
-// lastIdle tells of a body whose last expression does nothing: the bodies of
+// lastIdle reports a body whose last expression has no effect. The bodies of
 // classes, defines and nodes have no value.
 func (c *checker) lastIdle(body *syntax.Block, of string) {
 	if len(body.Exprs) == 0 {
@@ -38,18 +38,19 @@ func (c *checker) lastIdle(body *syntax.Block, of string) {
 	}
 	last := body.Exprs[len(body.Exprs)-1]
 	if _, untitled := withoutTitle(last); c.idle(last) && !untitled {
-		c.errorf(last, "no-effect", "%s has no effect as the last of %s, which has no value", article(last), of)
+		c.errorf(last, "no-effect", "%s has no effect as the last expression of %s, which has no value", article(last), of)
 	}
 }
 
-// idles are what is known about conditions that hold much: whether they do
-// nothing. What is in a block is asked for with each block around it.
+// idles caches for large conditions whether they have an effect. Otherwise the
+// content of a block would be visited for each block around it.
 type idles struct {
 	known map[syntax.Expr]bool
-	steps int // expressions looked at
+	steps int // number of visited expressions
 }
 
-// idle reports whether evaluating an expression does nothing but give a value.
+// idle reports whether evaluating an expression has no effect except for its
+// value.
 func (c *checker) idle(x syntax.Expr) bool { return c.idles.idle(x) }
 
 func (l *idles) idle(x syntax.Expr) bool {
@@ -63,7 +64,7 @@ func (l *idles) idle(x syntax.Expr) bool {
 	}
 	before := l.steps
 	is := l.look(x)
-	if l.steps-before > 50 { // less is looked at again as soon
+	if l.steps-before > 50 { // visiting less again is as fast
 		if l.known == nil {
 			l.known = map[syntax.Expr]bool{}
 		}
@@ -82,7 +83,7 @@ func (l *idles) look(x syntax.Expr) bool {
 	case *syntax.Paren:
 		return l.idle(x.X)
 	case *syntax.Binary:
-		return x.Op != syntax.Match && x.Op != syntax.NoMatch // these set $0 and so on
+		return x.Op != syntax.Match && x.Op != syntax.NoMatch // these set $0, $1, …
 	case *syntax.Block:
 		for _, e := range x.Exprs {
 			if !l.idle(e) {

@@ -8,13 +8,13 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// maxKey is how many arrays and hashes may be in one another in a key. One that
-// is deeper counts as computed: keys may hold hashes with keys in turn, and each
-// would be gone through for every one that it is in.
+// maxKey is the largest depth of arrays and hashes in a key. A deeper key is
+// treated as computed, because keys can contain hashes with keys, and each
+// would be visited for every key that contains it.
 const maxKey = 4
 
-// literal returns a text, a sign, that is the same for equal literals; ok is
-// false for what is computed.
+// literal returns a string that is equal for equal literals. If x is computed,
+// ok is false.
 func literal(x syntax.Expr) (sign string, ok bool) {
 	b, ok := appendLiteral(nil, x, maxKey)
 	return string(b), ok
@@ -26,7 +26,7 @@ func isLiteral(x syntax.Expr) bool {
 	return ok
 }
 
-// appendLiteral appends the sign of a literal, which may be so deep.
+// appendLiteral appends the string of a literal, up to a depth.
 func appendLiteral(b []byte, x syntax.Expr, depth int) (_ []byte, ok bool) {
 	switch x := x.(type) {
 	case *syntax.Undef:
@@ -55,7 +55,7 @@ func appendLiteral(b []byte, x syntax.Expr, depth int) (_ []byte, ok bool) {
 		}
 	case *syntax.List:
 		return appendLiterals(append(b, '['), x.Items, depth)
-	case *syntax.Index: // Puppet's rule: what stands before the brackets does not count
+	case *syntax.Index: // as in Puppet, the part before the brackets is ignored
 		if len(x.Keys) == 1 {
 			if _, list := x.Keys[0].(*syntax.List); list {
 				return b, false

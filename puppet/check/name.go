@@ -2,8 +2,8 @@ package check
 
 import "strings"
 
-// isWord reports whether a character is a letter, a digit or _, as Ruby's \w
-// has it.
+// isWord reports whether a character is a letter, a digit or _, as in Ruby's
+// \w.
 func isWord(r rune) bool {
 	return r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
@@ -24,7 +24,8 @@ func isSmall(c byte) bool   { return 'a' <= c && c <= 'z' }
 func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isParam(s string) bool { return word(s, func(c byte) bool { return isSmall(c) || c == '_' }) }
 
-// isDefinition: names of definitions are words joined by ::.
+// isDefinition reports whether s can be the name of a definition: words joined
+// by ::.
 func isDefinition(s string) bool {
 	for part := range strings.SplitSeq(s, "::") {
 		if !word(part, isSmall) {
@@ -34,8 +35,8 @@ func isDefinition(s string) bool {
 	return true
 }
 
-// isTypeName: the parts of a type's name begin with capitals. absolute allows
-// :: before them.
+// isTypeName reports whether s can be the name of a type. Its parts begin with
+// capitals. If absolute is set, a leading :: is allowed.
 func isTypeName(s string, absolute bool) bool {
 	if absolute {
 		s = strings.TrimPrefix(s, "::")
@@ -50,8 +51,9 @@ func isTypeName(s string, absolute bool) bool {
 
 func isQualified(s string) bool { return strings.Contains(s, "::") }
 
-// isVariable: qualified names begin with small letters, and end with a
-// parameter's name.
+// isVariable reports whether s can be the name of a variable. The parts of a
+// qualified name begin with lower case letters, and the last part is the name
+// of a parameter.
 func isVariable(s string) bool {
 	s = strings.TrimPrefix(s, "::")
 	if i := strings.LastIndex(s, "::"); i >= 0 {
@@ -60,7 +62,7 @@ func isVariable(s string) bool {
 	return isParam(s)
 }
 
-// isNumber: digits without a zero before them.
+// isNumber reports whether s consists of digits without a leading zero.
 func isNumber(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

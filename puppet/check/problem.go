@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// A Severity says how bad a problem is.
+// A Severity is the severity of a problem.
 type Severity uint8
 
 // The zero Severity is an error.
@@ -15,7 +15,7 @@ const (
 	Error Severity = iota
 	Warning
 	Deprecation
-	Ignore // it is not told
+	Ignore // not reported
 )
 
 var severityNames = [...]string{"error", "warning", "deprecation", "ignore"}
@@ -23,18 +23,18 @@ var severityNames = [...]string{"error", "warning", "deprecation", "ignore"}
 // String returns the severity in lower case.
 func (s Severity) String() string { return severityNames[s] }
 
-// A Problem is what is wrong at one place.
+// A Problem is a problem at one position.
 type Problem struct {
 	*syntax.Error
 	Severity Severity
 }
 
-// Problems are what was found, in the order in which it was found: of each
-// severity the first ones, and one of the kind "more-problems" that counts the
-// others.
+// Problems are the problems in the order in which they were found. They contain
+// the first ones of each severity, and one of the kind "more-problems" with the
+// number of the others.
 type Problems []Problem
 
-// Err returns the errors among the problems as syntax.Errors, nil without any.
+// Err returns the errors among the problems as syntax.Errors, or nil.
 func (l Problems) Err() error {
 	var errs syntax.Errors
 	for _, p := range l {
@@ -48,14 +48,15 @@ func (l Problems) Err() error {
 	return errs
 }
 
-// maxProblems is how many problems of a severity are told, as many as the
-// parser tells errors. Telling one takes as long as the line that it is on.
+// maxProblems is the largest number of problems of a severity that are
+// reported. The parser has the same limit. Reporting a problem takes as long as
+// reading its line.
 const maxProblems = 20
 
 // A tally counts the problems of a severity.
 type tally struct {
 	count int
-	next  syntax.Span // of the first that is not told
+	next  syntax.Span // of the first that is not reported
 }
 
 func (c *checker) errorf(n syntax.Node, kind, format string, args ...any) {
@@ -85,16 +86,16 @@ func (c *checker) tell(s Severity, at syntax.Span, kind, msg string) {
 	c.found = append(c.found, Problem{&syntax.Error{File: c.file, Span: at, Kind: kind, Msg: msg}, s})
 }
 
-// others tells how many problems were not told.
+// others reports the number of problems that were not reported.
 func (c *checker) others() {
 	for s, t := range c.tallies {
 		if more := t.count - maxProblems; more > 0 {
-			c.tell(Severity(s), t.next, "more-problems", fmt.Sprintf("from here on %vs are only counted: there are %d", Severity(s), more))
+			c.tell(Severity(s), t.next, "more-problems", fmt.Sprintf("from here on, %vs are only counted: there are %d", Severity(s), more))
 		}
 	}
 }
 
-// article names a kind of node in messages, with its article.
+// article describes the kind of a node for messages, with its article.
 func article(n syntax.Node) string {
 	switch n := n.(type) {
 	case nil:
@@ -159,7 +160,7 @@ func article(n syntax.Node) string {
 	return "an expression"
 }
 
-// printed is an expression as it could be written.
+// printed returns an expression in the syntax of the language.
 func printed(x syntax.Expr) string {
 	switch x := x.(type) {
 	case *syntax.Str:

@@ -9,10 +9,11 @@ import (
 	"bolt/format/schema"
 )
 
-// edit changes what is said about the target itself. change gets a copy of that,
-// whose parts belong to older states, so it replaces them; it may be asked more
-// than once. The file's part must be there first, because what merging gives
-// depends on the order, and its references are resolved no more than once.
+// edit changes the data of the target itself. change gets a copy of the target's
+// own layer and must replace the layer's parts instead of changing them, because
+// older states share them. edit may call change more than once. edit reads the
+// file's part first, because the result of merging depends on the order.
+// References in the file's part are resolved only once.
 func (t *Target) edit(ctx context.Context, change func(n *state, own *layer) error) error {
 	var file *layer
 	if t.now.Load().own == nil {
@@ -24,7 +25,7 @@ func (t *Target) edit(ctx context.Context, change func(n *state, own *layer) err
 	var failed error
 	t.update(func(s *state) *state {
 		n := s.next()
-		if n.own == nil { // which it never becomes again
+		if n.own == nil { // own never becomes nil again.
 			n.own, n.early = file, len(file.features)
 		}
 		own := *n.own
@@ -37,7 +38,7 @@ func (t *Target) edit(ctx context.Context, change func(n *state, own *layer) err
 	return failed
 }
 
-// fileLayer is readFile for callers without turn.
+// fileLayer is readFile for callers that do not hold turn.
 func (t *Target) fileLayer(ctx context.Context) (*layer, error) {
 	if l := t.file.Load(); l != nil {
 		return l, nil
@@ -49,10 +50,11 @@ func (t *Target) fileLayer(ctx context.Context) (*layer, error) {
 	return t.readFile(ctx)
 }
 
-// SetVar sets a variable of the target, as plans' set_var does: it replaces the
-// whole value, whatever groups say. v is kept and must not be changed. An error
-// is one of Data's: the inventory's file must be readable as far as it is about
-// the target. That is so for AddFacts, SetFeature and SetConfig too.
+// SetVar sets a variable of the target, as set_var does in plans. It replaces
+// the whole value and overrides the groups' values. SetVar keeps v, so the
+// caller must not change v. Errors are the errors of Data: the part of the
+// inventory file about the target must be readable. Both rules also apply to
+// AddFacts, SetFeature and SetConfig.
 func (t *Target) SetVar(ctx context.Context, name string, v any) error {
 	return t.edit(ctx, func(_ *state, own *layer) error {
 		own.vars = overlay(own.vars, ordered.Of(name, v))
@@ -60,10 +62,10 @@ func (t *Target) SetVar(ctx context.Context, name string, v any) error {
 	})
 }
 
-// AddFacts lays facts over those of the target, as plans' add_facts does: maps
-// inside are merged, all else is replaced. Facts come from machines, so nothing
-// in them is taken for a plugin reference. They are kept and must not be
-// changed.
+// AddFacts merges facts over the facts of the target, as add_facts does in
+// plans: nested maps are merged, and all other values are replaced. Facts come
+// from machines, so AddFacts does not resolve plugin references in them. The
+// caller must not change facts afterwards.
 func (t *Target) AddFacts(ctx context.Context, facts *ordered.Map) error {
 	return t.edit(ctx, func(_ *state, own *layer) error {
 		own.facts = deepOverlay(own.facts, facts)
@@ -71,8 +73,8 @@ func (t *Target) AddFacts(ctx context.Context, facts *ordered.Map) error {
 	})
 }
 
-// SetFeature gives the target a feature or takes one away, as plans'
-// set_feature does. A feature that a group gives cannot be taken away.
+// SetFeature adds a feature to the target or removes it, as set_feature does in
+// plans. A feature that comes from a group cannot be removed.
 func (t *Target) SetFeature(ctx context.Context, name string, on bool) error {
 	return t.edit(ctx, func(n *state, own *layer) error {
 		if name == agent {
@@ -90,17 +92,18 @@ func (t *Target) SetFeature(ctx context.Context, name string, on bool) error {
 	})
 }
 
-// SetConfig sets configuration of the target, as plans' set_config does: path
-// leads from a transport's name, or "transport", to an option; what is missing
-// on the way is made. An empty path replaces all that was said about the target
-// itself; groups' configuration lies below it still. A nil value leaves an
-// option unset, whatever groups say. Plugin references in v are resolved; v is
-// kept and must not be changed.
+// SetConfig sets configuration of the target, as set_config does in plans. path
+// leads from the name of a transport, or "transport", to an option; SetConfig
+// creates missing maps on the way. An empty path replaces the whole
+// configuration of the target itself; the configuration of its groups still
+// applies below it. A nil value leaves an option unset, even if a group sets it.
+// SetConfig resolves plugin references in v. The caller must not change v
+// afterwards.
 //
-// Differs from Puppet: a value of the wrong type is refused here, with
-// bolt/validation-error, where Bolt notices it once the option is used. What
-// depends on several options (native-ssh) is checked when Data is next asked
-// for, so they may be set one after the other.
+// Differs from Puppet: SetConfig rejects a value of the wrong type with
+// bolt/validation-error; Bolt notices it when the option is used. Rules that
+// depend on several options (native-ssh) are checked at the next call of Data,
+// so the options can be set one after the other.
 func (t *Target) SetConfig(ctx context.Context, path []string, v any) error {
 	where := "config of target " + t.SafeName()
 	v, err := t.inv.readConfig(ctx, path, v, where)
@@ -120,8 +123,8 @@ func (t *Target) SetConfig(ctx context.Context, path []string, v any) error {
 	})
 }
 
-// readConfig resolves and checks what a plan sets at a path of a target's
-// configuration; without a path it is a *ordered.Map.
+// readConfig resolves and checks a value that a plan sets at path in a target's
+// configuration. If path is empty, the result is a *ordered.Map.
 func (inv *Inventory) readConfig(ctx context.Context, path []string, v any, where string) (any, error) {
 	if err := inv.takeTurn(ctx); err != nil {
 		return nil, err
@@ -147,14 +150,14 @@ func (inv *Inventory) readConfig(ctx context.Context, path []string, v any, wher
 	return v, inv.checkConfig(whole, where)
 }
 
-// checkConfig checks configuration that a plan gives as that of the file is
-// checked. The caller holds turn.
+// checkConfig checks configuration from a plan in the same way as configuration
+// from the file. The caller holds turn.
 func (inv *Inventory) checkConfig(config *ordered.Map, where string) error {
 	return schema.Validate(Reveal(compact(config)), inv.schemas, where, inv.opts.Warn)
 }
 
-// setIn returns m with the value at path replaced. m is not changed. where is
-// for messages.
+// setIn returns m with the value at path replaced. It does not change m. where
+// is used in messages.
 func setIn(m *ordered.Map, path []string, v any, where string) (*ordered.Map, error) {
 	key := path[0]
 	if len(path) > 1 {

@@ -77,13 +77,13 @@ func TestAlgebra(t *testing.T) {
 		t.Errorf("got %v, %v", names(got), err)
 	}
 	for words, want := range map[string]string{
-		"web,!wbe":         "'!wbe' names nobody: no target, group or alias is called so",
-		"web,&wbe":         "'&wbe' names nobody: no target, group or alias is called so",
+		"web,!wbe":         "'!wbe' matches no target: there is no target, group or alias with that name",
+		"web,&wbe":         "'&wbe' matches no target: there is no target, group or alias with that name",
 		"web,!wbe*":        "Found 0 targets matching wildcard pattern wbe*",
-		"web,!old[01-20]":  "'!old[01-20]' names nobody: no target, group or alias is called so",
+		"web,!old[01-20]":  "'!old[01-20]' matches no target: there is no target, group or alias with that name",
 		"web,!":            "A name must follow '!' at once, as in '!db'",
 		"& eu":             "A name must follow '&' at once, as in '&db'",
-		"web,!a:secret@:x": "'!a@:x' names nobody: no target, group or alias is called so",
+		"web,!a:secret@:x": "'!a@:x' matches no target: there is no target, group or alias with that name",
 	} {
 		if _, err := inv.Targets(t.Context(), []string{words}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", words, err, want)
@@ -114,7 +114,7 @@ func TestJoined(t *testing.T) {
 	} {
 		_, err := inv.Targets(t.Context(), []string{tt.word})
 		checkFails(t, err, tt.want)
-		if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.HasPrefix(f.Hint, "Several targets are separated by commas: 'web,db'") {
+		if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.HasPrefix(f.Hint, "Separate targets with commas: 'web,db'") {
 			t.Errorf("%s: %#v", tt.word, err)
 		}
 	}
@@ -331,7 +331,7 @@ func TestMatchGroups(t *testing.T) {
 	if want := []string{"a"}; !slices.Equal(plugin.of, want) {
 		t.Errorf("asked of %q, want %q: an expression about vars needs them, and no password", plugin.of, want)
 	}
-	if want := "Nothing is known of the facts of 1 target, or not enough for groups with a match: they are not in these. \"bolt facts collect\" collects facts. [no_facts]"; len(warned.lines) != 1 || warned.lines[0] != want {
+	if want := "The facts of 1 target are missing or incomplete, so groups with a match do not contain them. Run \"bolt facts collect\" to collect facts. [no_facts]"; len(warned.lines) != 1 || warned.lines[0] != want {
 		t.Errorf("warned: %q", warned.lines)
 	}
 	for name, want := range map[string]string{
@@ -459,7 +459,7 @@ targets: [{name: x, vars: {b: [{_plugin: hidden}]}}]
 		}
 	}
 	_, _, err := inv.Where(t.Context(), parse(t, "vars.a"), inv.AllTargets())
-	checkFails(t, err, "bolt/match-error The expression asks of x what it cannot be asked: vars.a is a text, which is neither true nor false: compare it with something, or with null")
+	checkFails(t, err, "bolt/match-error The expression cannot be applied to x: vars.a is a text, which is neither true nor false: compare it with something, or with null")
 }
 
 // TestMatchGroupsConcurrently: whoever asks first, everybody is told the same.
@@ -519,12 +519,12 @@ func TestMatchGroupErrors(t *testing.T) {
 
 	inv := mustLoad(t, `{targets: [{name: a, facts: {x: []}}], groups: [{name: g, match: facts.x > 1}]}`, inventory.Options{Transports: all.Tables(all.List())})
 	_, err = inv.Targets(t.Context(), []string{"g"})
-	checkFails(t, err, "bolt/match-error The match of group g asks of a what it cannot be asked: facts.x is a list, which is neither before nor after anything")
+	checkFails(t, err, "bolt/match-error The match of group g cannot be applied to a: facts.x is a list, which is neither before nor after anything")
 	if kindOf(err) != "bolt/match-error" {
 		t.Errorf("kind %s", kindOf(err))
 	}
 	_, err = one(t, inv, "a").Data(t.Context())
-	checkFails(t, err, "bolt/match-error The match of group g asks of a what it cannot be asked: facts.x is a list, which is neither before nor after anything")
+	checkFails(t, err, "bolt/match-error The match of group g cannot be applied to a: facts.x is a list, which is neither before nor after anything")
 
 	broken := errors.New("broken")
 	inv = mustLoad(t, `{targets: [a], groups: [{name: g, match: facts.x}]}`, inventory.Options{Transports: all.Tables(all.List()), CachedFacts: func(context.Context, string, []string) (*ordered.Map, error) { return nil, broken }})
@@ -573,7 +573,7 @@ func TestWhere(t *testing.T) {
 		t.Error("a password was asked for")
 	}
 	_, _, err := inv.Where(t.Context(), parse(t, `facts.os`), inv.AllTargets())
-	checkFails(t, err, "bolt/match-error The expression asks of a what it cannot be asked: facts.os is a map, which is neither true nor false: compare it with something, or with null")
+	checkFails(t, err, "bolt/match-error The expression cannot be applied to a: facts.os is a map, which is neither true nor false: compare it with something, or with null")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := inv.Where(ctx, parse(t, `true`), inv.AllTargets()); !errors.Is(err, context.Canceled) {

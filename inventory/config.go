@@ -15,8 +15,8 @@ import (
 	"bolt/transport/option"
 )
 
-// transportConfig merges and checks the options of a target's transport. What
-// targets have from their groups alone is shared.
+// transportConfig merges and checks the options of a target's transport.
+// Targets that have these options only from their groups share the result.
 func (inv *Inventory) transportConfig(ctx context.Context, t *Target, name string, own *layer, groups *groupLayer) (*ordered.Map, error) {
 	ownConfig, _ := own.config.Value(name).(*ordered.Map)
 	if shared, ok := groups.config[name]; ok && ownConfig.Len() == 0 {
@@ -37,8 +37,8 @@ func (inv *Inventory) transportConfig(ctx context.Context, t *Target, name strin
 	return config, nil
 }
 
-// baseConfig is the configuration that lies below the inventory's, with
-// references resolved.
+// baseConfig returns the configuration below the inventory's, with references
+// resolved.
 func (inv *Inventory) baseConfig(ctx context.Context, name string) (*ordered.Map, error) {
 	if m, ok := inv.base[name]; ok {
 		return m, nil
@@ -59,11 +59,11 @@ func (inv *Inventory) baseConfig(ctx context.Context, name string) (*ordered.Map
 	return m, nil
 }
 
-// finishConfig checks merged options of a transport, lays them over the
-// defaults, drops what is no option of it, and puts them in order. where is
-// for messages.
+// finishConfig checks merged options of a transport and lays them over the
+// defaults. It drops keys that are not options of the transport, and puts the
+// options in order. where is used in messages.
 func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where string) (*ordered.Map, error) {
-	var secret []string // options that are from a plugin that keeps secrets
+	var secret []string // options whose values come from a plugin that hides its values
 	if hides(merged) {
 		for o, v := range merged.All() {
 			if hides(v) {
@@ -121,7 +121,7 @@ func (inv *Inventory) finishConfig(name string, merged *ordered.Map, where strin
 	return config, nil
 }
 
-// warnOnce warns, but not again with the same text. The caller holds turn.
+// warnOnce prints each warning text only once. The caller holds turn.
 func (inv *Inventory) warnOnce(id, text string) {
 	if !inv.told[text] {
 		inv.told[text] = true
@@ -129,7 +129,8 @@ func (inv *Inventory) warnOnce(id, text string) {
 	}
 }
 
-// expandPath makes path absolute, from the project and the home directory.
+// expandPath makes path absolute, relative to the project directory and the
+// home directory.
 func (inv *Inventory) expandPath(path string) string {
 	if inv.opts.Home != "" && (path == "~" || strings.HasPrefix(path, "~/")) {
 		return filepath.Join(inv.opts.Home, path[1:])
@@ -140,7 +141,7 @@ func (inv *Inventory) expandPath(path string) string {
 	return filepath.Join(inv.opts.Project, path)
 }
 
-// normalizeInterpreters gives extensions their dot.
+// normalizeInterpreters adds the leading dot to extensions.
 func normalizeInterpreters(m *ordered.Map) *ordered.Map {
 	n := &ordered.Map{}
 	for ext, v := range m.All() {
@@ -149,11 +150,12 @@ func normalizeInterpreters(m *ordered.Map) *ordered.Map {
 	return n
 }
 
-// A secretOption is how an option of that name is hidden. It is hidden in the
-// configuration of all transports, for some of them accept options of any name.
+// A secretOption describes how the values of an option name are hidden. They
+// are hidden in the configuration of all transports, because some transports
+// accept options of any name.
 type secretOption struct {
-	text    bool     // a text is secret
-	members []string // of a hash
+	text    bool     // a string value is secret
+	members []string // secret members of a hash
 }
 
 func (t tables) secrets() map[string]secretOption {
@@ -174,7 +176,7 @@ func (t tables) secrets() map[string]secretOption {
 	return secrets
 }
 
-// hideSecrets makes Secret values of the options that are nobody's business.
+// hideSecrets replaces the values of secret options by transport.Secret values.
 func (inv *Inventory) hideSecrets(config *ordered.Map) {
 	for k, v := range config.All() {
 		secret, ok := inv.secrets[k]

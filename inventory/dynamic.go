@@ -11,13 +11,12 @@ import (
 	"bolt/inventory/match"
 )
 
-// A group with a match has, beside the targets that it names, those of the file
-// that match. Who they are is decided from what the file and the collected facts
-// say, and without what groups with a match would add to that; so the order in
-// which they are looked at does not matter, and there are no cycles. It is decided once, target by
-// target, when a target's data is first read or the group's members are first
-// asked for. What plans change does not change it, but they may add targets to
-// such a group and take them out.
+// A group with a match contains the targets that it names and, in addition, the targets of the
+// file that match. The decision depends on the file and the collected facts. It does not depend on
+// data that groups with a match would add; so the order of evaluation does not matter, and there
+// are no cycles. It is made once for each target, when the target's data is first read or when the
+// group's members are first needed. Changes by plans do not change the decision, but plans can add
+// targets to such a group and remove them.
 
 // readMatch parses the match of a group.
 func (inv *Inventory) readMatch(g *group) error {
@@ -40,20 +39,19 @@ func (inv *Inventory) readMatch(g *group) error {
 	return nil
 }
 
-// matchedGroups are the groups that a target is in by their match. The caller
-// holds turn.
+// matchedGroups returns the groups whose match the target meets. The caller holds turn.
 func (t *Target) matchedGroups(ctx context.Context) ([]*group, error) {
 	if list := t.matched.Load(); list != nil {
 		return *list, nil
 	}
 	inv := t.inv
 	var list []*group
-	if len(t.defined) > 0 { // the file knows it
+	if len(t.defined) > 0 { // the file defines it
 		about := inv.chooser.about(t, &t.first, t.defined)
 		factless := false
 		for _, g := range inv.matching {
 			if g.byName[t.Name] != nil {
-				continue // it is in the group anyway
+				continue // the group names it
 			}
 			a, err := g.match.Match(ctx, about)
 			switch {
@@ -73,7 +71,7 @@ func (t *Target) matchedGroups(ctx context.Context) ([]*group, error) {
 	return list, nil
 }
 
-// settle makes sure that t.matched is there.
+// settle makes sure that t.matched is set.
 func (t *Target) settle(ctx context.Context) error {
 	if t.inv.matching == nil || t.matched.Load() != nil {
 		return nil
@@ -122,7 +120,8 @@ func (inv *Inventory) settle(ctx context.Context) error {
 	return nil
 }
 
-// tellFactless warns of targets that no match could be asked about.
+// tellFactless warns about targets whose facts are missing, so that a match could not be
+// evaluated.
 func (inv *Inventory) tellFactless(ctx context.Context) error {
 	if inv.matching == nil {
 		return nil
@@ -135,11 +134,11 @@ func (inv *Inventory) tellFactless(ctx context.Context) error {
 	return nil
 }
 
-// warnFactless does tellFactless's work. The caller holds turn.
+// warnFactless prints the warning of tellFactless. The caller holds turn.
 func (inv *Inventory) warnFactless() {
 	if inv.factless > 0 {
-		inv.opts.Warn("no_facts", fmt.Sprintf("Nothing is known of the facts of %s, or not enough for groups with a match: they are not in these. "+
-			"\"bolt facts collect\" collects facts.", targetCount(inv.factless)))
+		inv.opts.Warn("no_facts", fmt.Sprintf("The facts of %s are missing or incomplete, so groups with a match do not contain them. "+
+			"Run \"bolt facts collect\" to collect facts.", targetCount(inv.factless)))
 		inv.factless = 0
 	}
 }
@@ -151,8 +150,8 @@ func targetCount(n int) string {
 	return fmt.Sprintf("%d targets", n)
 }
 
-// groupsOf are all groups that hold a target itself, in preorder. The caller
-// holds turn.
+// groupsOf returns all groups that contain the target directly, in preorder. The caller holds
+// turn.
 func (t *Target) groupsOf(ctx context.Context, s *state) ([]*group, error) {
 	if t.inv.matching == nil {
 		return s.groups, nil
@@ -171,7 +170,7 @@ func (t *Target) groupsOf(ctx context.Context, s *state) ([]*group, error) {
 	return slices.Compact(all), nil
 }
 
-// groupLayer is Inventory.groupLayer for the groups of a target.
+// groupLayer calls Inventory.groupLayer with the groups of a target.
 func (t *Target) groupLayer(ctx context.Context, s *state) (*groupLayer, error) {
 	groups, err := t.groupsOf(ctx, s)
 	if err != nil {
@@ -180,7 +179,7 @@ func (t *Target) groupLayer(ctx context.Context, s *state) (*groupLayer, error) 
 	return t.inv.groupLayer(ctx, groups)
 }
 
-// leave takes a target out of a group, whether it is in it by its match or not.
+// leave removes a target from a group with a match, whether or not the target matches.
 func (t *Target) leave(g *group) {
 	t.update(func(s *state) *state {
 		if slices.Contains(s.left, g) {
@@ -192,14 +191,15 @@ func (t *Target) leave(g *group) {
 	})
 }
 
-// field is a place in the file: a key of a group or of what it says of a target.
+// field is a position in the file: a key of a group or of a target's entry in a group.
 type field struct {
 	input *ordered.Map
 	key   string
 }
 
-// resolveOnce resolves the references in the value of a field, which has some. A plugin may ask
-// people, and members of groups are chosen by what is read again later.
+// resolveOnce resolves the references in the value of a field that contains references. The result
+// is cached: a plugin may prompt the user, and data that decides about members of groups is read
+// again later.
 func (inv *Inventory) resolveOnce(ctx context.Context, of field, v any, at *place) (any, error) {
 	if r, ok := inv.resolved[of]; ok {
 		return r, nil

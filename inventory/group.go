@@ -16,8 +16,8 @@ import (
 	"bolt/transport"
 )
 
-// group is one group of the tree. It is not changed once New is done, but for
-// data, which belongs to the holder of Inventory.turn, and its members.
+// group is one group of the tree. After New returns, only its data (guarded by
+// Inventory.turn) and its members change.
 type group struct {
 	name    string
 	parent  *group
@@ -25,37 +25,37 @@ type group struct {
 	input   *ordered.Map
 	groups  []*group
 	defs    []*definition          // of its own targets, in order
-	byName  map[string]*definition // the same
+	byName  map[string]*definition // the same, by name
 	strings []string               // targets given as a string, not yet placed
 	aliases []alias
-	match   *match.Expr // whom it has beside these, nil for nobody
+	match   *match.Expr // members besides defs; nil if the group has no match
 	dynamic bool        // it, or a group in it, has a match
 
 	data *layer // input's data with references resolved, nil until needed
 
-	// What plans made of the members, guarded by Inventory.mu.
+	// Changes that plans made to the members, guarded by Inventory.mu.
 	added   []*Target
 	removed map[*Target]bool // of defs
 
-	// matched are the targets of the file that match, in its order, once
-	// Inventory.settled is set; guarded by Inventory.mu.
+	// matched lists the targets of the file that match, in the order of the file,
+	// once Inventory.settled is set; guarded by Inventory.mu.
 	matched []*Target
 }
 
 type alias struct{ name, target string }
 
-// definition is what one group says about one target.
+// definition is the entry of one target in one group.
 type definition struct {
 	group *group
 	name  string
-	uri   string // "" if it gives none
-	named bool   // it has a name of its own, not only a URI
+	uri   string // "" if the entry has no uri
+	named bool   // the entry has a name, not only a URI
 	alias []string
 	// plain is set if alias is written as one string instead of a list.
 	plain bool
-	input *ordered.Map // nil if it gives no more than the name or URI
+	input *ordered.Map // nil if the entry has only a name or URI
 
-	others int // definitions of this name in the group that differ, and do not count
+	others int // number of differing definitions of this name in the group; they are ignored
 }
 
 // dataKeys are the keys that groups and targets share.
@@ -70,7 +70,8 @@ func isDataKey(k string) bool {
 	return false
 }
 
-// illegal finds a character that separates names on a command line.
+// illegal returns the first character of name that separates names on a command
+// line.
 func illegal(name string) (string, bool) {
 	for _, r := range name {
 		switch {
@@ -95,7 +96,8 @@ func (g *group) walk(visit func(*group)) {
 	}
 }
 
-// path lists the names of the group and those it is in, inner first.
+// path lists the names of the group and of the groups that contain it, innermost
+// first.
 func (g *group) path() []string {
 	var names []string
 	for ; g != nil; g = g.parent {
@@ -104,11 +106,12 @@ func (g *group) path() []string {
 	return names
 }
 
-// maxGroupDepth is a limit for groups that plugins make out of nothing.
+// maxGroupDepth limits the nesting of groups, because a plugin could generate
+// groups without end.
 const maxGroupDepth = 200
 
-// readGroup makes the group that input describes, with everything below it.
-// With parent nil it is the group "all".
+// readGroup builds the group that input describes, and all groups below it. If
+// parent is nil, the group is "all".
 func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group, at *place) (*group, error) {
 	v, err := inv.resolveTop(ctx, v, at, 0)
 	if err != nil {
@@ -171,13 +174,13 @@ func (inv *Inventory) readGroup(ctx context.Context, v any, parent *group, at *p
 	return g, nil
 }
 
-// misplaced adds a hint to an error about a group or target without a name, if it
-// looks like a whole inventory.
+// misplaced adds a hint to an error about a group or target without a name, if
+// the entry looks like a whole inventory.
 func (inv *Inventory) misplaced(input *ordered.Map, place string, err error) error {
 	_, groups := input.Get("groups")
 	_, targets := input.Get("targets")
 	if f, ok := errors.AsType[*fault.Error](err); ok && groups && targets {
-		f.Hint = "This is a whole inventory, but " + place + " stand here. If it comes from the plugin ansible, say 'as: " + place + "'."
+		f.Hint = "This entry is a whole inventory, but it must be a list of " + place + ". If the plugin ansible returned it, set 'as: " + place + "'."
 	}
 	return err
 }
@@ -209,7 +212,7 @@ func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
 		switch t := t.(type) {
 		case string:
 			g.strings = append(g.strings, t)
-		case transport.Secret: // names are no secrets, wherever they are from
+		case transport.Secret: // names are not secret, even if a plugin that hides its values returned them
 			g.strings = append(g.strings, t.Reveal())
 		case *ordered.Map:
 			var here *place
@@ -227,8 +230,8 @@ func (inv *Inventory) readTargets(ctx context.Context, g *group) error {
 	return nil
 }
 
-// warnOthers tells of targets that a group defines in several ways, as a mapping
-// does that gives many machines one name.
+// warnOthers warns about targets that a group defines in several different ways.
+// An example is a mapping that gives one name to many machines.
 func (inv *Inventory) warnOthers(g *group) {
 	var names []string
 	others := 0
@@ -239,7 +242,7 @@ func (inv *Inventory) warnOthers(g *group) {
 		}
 	}
 	if others > 0 {
-		inv.opts.Warn("duplicate_targets", fmt.Sprintf("%s of group %s have the name of one before them and do not count. More than one target is called %s.",
+		inv.opts.Warn("duplicate_targets", fmt.Sprintf("Group %[2]s ignores %[1]s with the same name as an earlier target. Several targets have the name %[3]s.",
 			targetCount(others), g.name, nodeset.Fold(names)))
 	}
 }
@@ -273,7 +276,7 @@ func (inv *Inventory) readTarget(ctx context.Context, g *group, input *ordered.M
 	if !ascii(d.name) {
 		return fail("Target name must be ASCII characters: %s", SafeName(d.name))
 	}
-	if first := g.byName[d.name]; first != nil { // which is the one that counts
+	if first := g.byName[d.name]; first != nil { // the first definition takes effect
 		if !reflect.DeepEqual(first.input, input) {
 			first.others++
 		}
@@ -336,10 +339,10 @@ func (g *group) add(d *definition) {
 	g.byName[d.name] = d
 }
 
-// placeStrings decides what each target that was given as a string is: one
+// placeStrings decides for each target that was given as a string: it is a target
 // that is defined elsewhere by that name or alias, or else a new one with that
-// URI. So it can only be done once all groups are read. A string with ranges
-// stands for each of its names.
+// URI. Therefore all groups must be read first. A string with ranges stands for
+// each of its names.
 func (inv *Inventory) placeStrings() error {
 	known := make(map[string]bool)
 	aliases := make(map[string]string)
@@ -376,8 +379,9 @@ func (inv *Inventory) placeStrings() error {
 	return failed
 }
 
-// place adds the target that a string names: known by it, by that alias of the
-// target called aliased, or new.
+// place adds the target that a string names. If known is set, the string is the
+// name of a defined target. If aliased is not "", the string is an alias of the
+// target aliased. Otherwise the target is new.
 func (g *group) place(s string, known bool, aliased string) {
 	d := &definition{group: g, name: s}
 	switch {
@@ -393,8 +397,7 @@ func (g *group) place(s string, known bool, aliased string) {
 	}
 }
 
-// checkNames makes sure that no name is used for two things, and that every
-// URI can be read.
+// checkNames makes sure that no name is used twice and that every URI is valid.
 func (inv *Inventory) checkNames() error {
 	groups := make(map[string]bool)
 	targets := make(map[string]bool)
@@ -446,7 +449,8 @@ func (inv *Inventory) checkNames() error {
 	return visit(inv.root)
 }
 
-// listOf is v as a list; one value is a list of one, nil an empty one.
+// listOf returns v as a list: one value becomes a list with one element, nil an
+// empty list.
 func listOf(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -457,7 +461,7 @@ func listOf(v any) []any {
 	return []any{v}
 }
 
-// typeName is the word for v's type in messages.
+// typeName returns the name of v's type for messages.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:

@@ -1,27 +1,24 @@
-// Package inventory knows the machines: it turns inventory.yaml, or nothing
-// but names on a command line, into targets, and says for each of them how to
-// reach it and what is known about it.
+// Package inventory turns inventory.yaml, or only names on a command line, into targets. For
+// each target it returns how to connect to it and its data (vars, facts, features).
 //
-// New reads a whole inventory (version 2 of Puppet Bolt's format): it checks
-// it, builds the tree of groups, and resolves plugin references that stand for
-// targets or groups. Targets expands what people write (names, groups,
-// aliases, patterns, URIs) to Target values. A Target's Data and Settings are
-// merged from all groups that have it when they are first asked for, which is
-// also when plugin references in its data are resolved.
+// New reads a whole inventory (version 2 of Puppet Bolt's format): it checks it, builds the
+// tree of groups, and resolves plugin references that stand for targets or groups. Targets
+// expands the user's patterns (names, groups, aliases, wildcards, URIs) to Target values. A
+// Target's Data and Settings are merged from all groups that contain it when they are first
+// used. Plugin references in its data are resolved at the same time.
 //
-// How data is merged, in short: what is said about a target itself beats what
-// is said about groups; a child group beats its parent; of sibling groups the
-// earlier beats the later. config and facts merge deeply, vars and
-// plugin_hooks by key, features and aliases add up.
+// Rules for merging, in short: data of a target itself overrides data of groups; a child
+// group overrides its parent; of sibling groups the earlier overrides the later. config and
+// facts merge deeply, vars and plugin_hooks merge by key, features and aliases add up.
 //
-// Plans change what is known: SetVar, AddFacts, SetFeature and SetConfig change
-// what is said about a target itself, AddToGroup and RemoveFromGroup which
-// groups it has data from, and NewTarget makes a target or says everything
-// about one anew. A Target stays the same value through all of this; what was
-// read from it before stays as it was. Only what has changed is merged again.
+// Plans can change the data. SetVar, AddFacts, SetFeature and SetConfig change the data of a
+// target itself. AddToGroup and RemoveFromGroup change the groups that it has data from.
+// NewTarget creates a target or replaces all data of a target. A Target stays the same value
+// through all of this; data that was read from it before does not change. Only changed data
+// is merged again.
 //
-// The package reads no environment and asks nobody anything: plugins, which
-// may, come as a function.
+// The package does not read the environment and does not prompt the user. Plugins, which may
+// do so, are passed as a function.
 package inventory
 
 import (
@@ -38,49 +35,48 @@ import (
 	"bolt/transport/option"
 )
 
-// Resolver gives the value that a plugin reference stands for. name is the
-// value of its key "_plugin"; all other references inside ref are resolved
-// already. The value may hold references again. An error is returned to the
-// user as it is, so it should be a *fault.Error. It is called from one
-// goroutine at a time, and must not use the Inventory that calls it.
+// Resolver returns the value that a plugin reference stands for. name is the value of its key
+// "_plugin"; all other references inside ref are already resolved. The value may contain
+// references again. An error is returned to the user unchanged, so it should be a
+// *fault.Error. Resolver is called from one goroutine at a time, and must not use the
+// Inventory that calls it.
 type Resolver func(ctx context.Context, name string, ref *ordered.Map) (any, error)
 
-// Options configure an Inventory. Without Transports there are only devices.
+// Options configure an Inventory. Without Transports, only the transport Remote exists.
 type Options struct {
-	// Transports are those that targets may have, beside Remote; package transport/all
-	// lists this program's. Whether one can be dialed does not matter here: an inventory
-	// that names such targets is a good inventory.
+	// Transports lists the transports that targets can have, besides Remote; package
+	// transport/all lists this program's. They need not be able to connect: an inventory that
+	// names targets of such a transport is valid.
 	Transports []option.Transport
 	// File names the source of the data in messages: a path, or
 	// "BOLT_INVENTORY".
 	File string
-	// Transport is the transport of targets that name none; "" means the first of
+	// Transport is the transport of targets that do not set one; "" means the first of
 	// Transports.
 	Transport string
-	// Config has, for each transport, the options that lie below the
-	// inventory's: defaults files, project, command line. Transport defaults
-	// need not be there. Plugin references are resolved when first needed.
+	// Config contains, for each transport, the options below the inventory's: defaults files,
+	// project, command line. Transport defaults need not be included. Plugin references are
+	// resolved when first needed.
 	Config map[string]*ordered.Map
-	// PluginHooks are the project's; they are laid over the built-in one and
-	// below those of groups and targets.
+	// PluginHooks are the project's hooks. They override the built-in hook; groups and
+	// targets override them.
 	PluginHooks *ordered.Map
-	// Project is the directory that relative paths of keys start from.
+	// Project is the directory that relative paths in options are relative to.
 	Project string
-	// Home is what "~" in a key's path stands for; "" leaves it alone.
+	// Home replaces "~" at the start of a path in an option; if it is "", "~" is not
+	// replaced.
 	Home string
-	// Resolve resolves plugin references; without it all plugins are unknown.
+	// Resolve resolves plugin references. If it is nil, all plugins are unknown.
 	Resolve Resolver
-	// CachedFacts gives what was once collected of the facts of the target of
-	// that name: at least those of facts that there are, or all if facts is nil;
-	// the result is nil if nothing was ever collected. They count where targets are
-	// chosen, under what the inventory says (Where, and groups with a match), and
-	// nowhere else here: what a target's Data is does not depend on what was collected
-	// when. It is called like Resolve, and the result is not kept. nil stands for
-	// somebody who collects no facts: those of the inventory are then all that
-	// there are.
+	// CachedFacts returns the facts that were collected earlier for the target with that name:
+	// at least the existing facts among facts, or all facts if facts is nil. The result is nil
+	// if no facts were ever collected. Collected facts are used only to choose targets (Where,
+	// and groups with a match); facts in the inventory override them. A target's Data does not
+	// depend on them. CachedFacts is called like Resolve, and its result is not kept. If
+	// CachedFacts is nil, only the facts in the inventory are used.
 	CachedFacts func(ctx context.Context, name string, facts []string) (*ordered.Map, error)
-	// Warn takes warnings; nil drops them. It is called from one goroutine
-	// at a time, and must not use the Inventory that calls it.
+	// Warn receives warnings; nil drops them. It is called from one goroutine at a time, and
+	// must not use the Inventory that calls it.
 	Warn func(id, text string)
 }
 
@@ -96,36 +92,36 @@ type Inventory struct {
 	secrets    map[string]secretOption // by the names of options
 	schemas    *schema.Schema          // of config
 	entry      *schema.Schema          // of a target
-	nothing    *layer                  // of the many targets about which no more than a name is said
-	matching   []*group                // those with a match, in preorder
+	nothing    *layer                  // for the many targets that have only a name
+	matching   []*group                // groups with a match, in preorder
 
-	// turn holds one token for whoever resolves references and merges data:
+	// turn holds one token for the goroutine that resolves references and merges data:
 	// references must be resolved once, not once for each target.
 	turn chan struct{}
-	// These belong to the holder of turn.
+	// The holder of turn owns these fields.
 	layers     map[string]*groupLayer // by the groups that hold a target
 	base       map[string]*ordered.Map
-	resolved   map[field]any   // what references in the file stand for
-	chooser    *chooser        // of the members of matching
-	factless   int             // targets that match cannot be asked about, not yet told
-	checkedKey map[string]bool // private keys that were looked for
+	resolved   map[field]any   // values of references in the file
+	chooser    *chooser        // chooses the members of the groups in matching
+	factless   int             // number of targets that match could not be evaluated for, not yet reported
+	checkedKey map[string]bool // private keys that were already checked
 	told       map[string]bool // texts of warnings that are shown once
 
-	// mu guards these, who is in which group (group.added, group.removed,
-	// group.matched, Target.joined), and every change of a Target's groups. It is held for no
-	// more than a look, and never while waiting for turn.
+	// mu guards these fields, the members of groups (group.added, group.removed,
+	// group.matched, Target.joined), and every change of a Target's groups. It is held only
+	// briefly, and never while waiting for turn.
 	mu         sync.Mutex
 	targets    map[string]*Target // by name; grows with ad-hoc targets
 	aliases    map[string]string  // alias → target name
 	aliasNames []string           // in order
-	settled    bool               // group.matched is there
+	settled    bool               // group.matched is set
 }
 
-// New makes an Inventory of decoded data, which it keeps and does not change.
-// nil data is an empty inventory. Errors are *fault.Error: of kind
-// bolt/validation-error if the data has the wrong form,
-// bolt.inventory/validation-error (with the group's path, inner first, in the
-// details) if names are bad or clash, or what a plugin returned.
+// New makes an Inventory from decoded data, which it keeps and does not change. nil data is
+// an empty inventory. Errors are *fault.Error. The kind is bolt/validation-error if the data
+// has the wrong form, and bolt.inventory/validation-error (with the group's path, innermost
+// first, in the details) if names are invalid or conflict. Errors of plugins are returned
+// unchanged.
 func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) {
 	if o.Transport == "" && len(o.Transports) > 0 {
 		o.Transport = o.Transports[0].Name
@@ -174,7 +170,7 @@ func New(ctx context.Context, data *ordered.Map, o Options) (*Inventory, error) 
 	return inv, nil
 }
 
-// invalid makes an error about the group whose path, inner first, is given.
+// invalid makes an error about the group with that path (innermost first).
 func (inv *Inventory) invalid(path []string, format string, args ...any) error {
 	list, groups := []any{}, []string{}
 	for _, p := range path {
@@ -192,7 +188,7 @@ func (inv *Inventory) invalid(path []string, format string, args ...any) error {
 	return &fault.Error{Kind: "bolt.inventory/validation-error", Msg: msg, Details: ordered.Of("path", list)}
 }
 
-// takeTurn waits until the caller may resolve references and merge.
+// takeTurn waits until the caller can resolve references and merge.
 func (inv *Inventory) takeTurn(ctx context.Context) error {
 	select {
 	case inv.turn <- struct{}{}:
@@ -204,8 +200,8 @@ func (inv *Inventory) takeTurn(ctx context.Context) error {
 
 func (inv *Inventory) endTurn() { <-inv.turn }
 
-// index makes the Target values and the lists in the order in which people
-// see them: a group's own targets before those of its children.
+// index makes the Target values and the lists in display order: a group's own targets before
+// the targets of its children.
 func (inv *Inventory) index() {
 	var aliased []*Target
 	inv.root.walk(func(g *group) {
@@ -246,11 +242,10 @@ func (inv *Inventory) index() {
 	inv.chooser = inv.newChooser(inv.matching...)
 }
 
-// Groups lists the names of all groups, sorted. "all" is always one.
+// Groups lists the names of all groups, sorted. "all" is always included.
 func (inv *Inventory) Groups() []string { return slices.Sorted(slices.Values(inv.groupNames)) }
 
-// AllTargets lists the targets of the inventory, in its order, without ad-hoc
-// ones.
+// AllTargets lists the targets of the inventory, in its order, without ad-hoc targets.
 func (inv *Inventory) AllTargets() []*Target {
 	list := make([]*Target, len(inv.names))
 	inv.mu.Lock()
@@ -261,8 +256,8 @@ func (inv *Inventory) AllTargets() []*Target {
 	return list
 }
 
-// Names lists everything that names targets, sorted: targets, aliases and
-// groups. It is meant for completion.
+// Names lists all names of targets, aliases and groups, sorted. It is meant for shell
+// completion.
 func (inv *Inventory) Names() []string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -275,11 +270,10 @@ func (inv *Inventory) Names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Prepare merges and checks the data of targets, and returns the first error
-// in their order. Puppet Bolt does this for all targets of a command line
-// before it touches any of them, so that a mistake in the inventory is found
-// before half of the work is done. From then on ad-hoc targets are in the
-// group all, as in Puppet Bolt.
+// Prepare merges and checks the data of targets, and returns the first error in their order.
+// Puppet Bolt does this for all targets of a command line before it connects to any of them,
+// so that a mistake in the inventory is found before half of the work is done. After Prepare,
+// ad-hoc targets are in the group all, as in Puppet Bolt.
 func (inv *Inventory) Prepare(ctx context.Context, targets []*Target) error {
 	for _, t := range targets {
 		if _, err := t.Data(ctx); err != nil {

@@ -11,11 +11,11 @@ import (
 	"bolt/format/schema"
 )
 
-// AddToGroup makes targets members of a group, as plans' add_to_group does. They
-// have the data of the group, and of those that contain it, from then on: under
-// what is said about the targets themselves, and merged with that of their
-// other groups as if the file had named them there. An unknown group is an error
-// of kind bolt.inventory/validation-error.
+// AddToGroup makes targets members of a group, as add_to_group does in plans.
+// From then on they have the data of the group and of the groups that contain
+// it. The targets' own data overrides this data. It is merged with the data of
+// their other groups as if the file named the targets in the group. An unknown
+// group is an error of kind bolt.inventory/validation-error.
 func (inv *Inventory) AddToGroup(targets []*Target, name string) error {
 	g, err := inv.group(name)
 	if err != nil {
@@ -29,11 +29,11 @@ func (inv *Inventory) AddToGroup(targets []*Target, name string) error {
 	return nil
 }
 
-// RemoveFromGroup ends a target's membership in a group and in all groups that
-// it contains, as plans' remove_from_group does; a target that is in none of
-// them stays as it is. What these groups' entries in the file say about the
-// target itself remains. An unknown group is an error of kind
-// bolt.inventory/validation-error, and so is "all", which has every target.
+// RemoveFromGroup ends a target's membership in a group and in all groups below
+// it, as remove_from_group does in plans. A target that is in none of them stays
+// unchanged. The target's own data in these groups' entries in the file remains.
+// An unknown group and the group "all" are errors of kind
+// bolt.inventory/validation-error.
 func (inv *Inventory) RemoveFromGroup(t *Target, name string) error {
 	top, err := inv.group(name)
 	if err != nil {
@@ -65,7 +65,7 @@ func (inv *Inventory) add(t *Target, g *group) {
 	if g == inv.root {
 		inv.join(t)
 	}
-	groups := t.now.Load().groups // changed under mu only
+	groups := t.now.Load().groups // changed only under mu
 	i, member := slices.BinarySearchFunc(groups, g, func(a, b *group) int { return cmp.Compare(a.index, b.index) })
 	if member {
 		return
@@ -104,7 +104,7 @@ func (t *Target) setGroups(groups []*group) {
 	})
 }
 
-// join lists a target among those of the group all, if the file does not.
+// join adds a target to the group all, if the file does not name it there.
 func (inv *Inventory) join(t *Target) {
 	if !t.joined && inv.root.byName[t.Name] == nil {
 		t.joined = true
@@ -112,27 +112,28 @@ func (inv *Inventory) join(t *Target) {
 	}
 }
 
-// NewTarget makes a target, as Target.new does in plans, or says everything
-// about a known one anew: what the file and plans said about it itself no longer
-// counts, while it stays the same *Target, in the same groups, and known by the
-// file's aliases until another target takes them. A new one is in the group
-// all.
+// NewTarget creates a target, as Target.new does in plans, or replaces all data
+// of a known target. Data of the known target itself, from the file and from
+// plans, no longer takes effect. The target stays the same *Target and stays in
+// the same groups. The file's aliases still name it until another target takes
+// them. A new target is in the group all.
 //
-// spec is what the file may say of a target: uri, name, alias (or
-// target_alias), config, facts, vars, features, plugin_hooks. It needs a uri or
-// a name; the name of one that has none is the uri. Plugin references are
-// resolved in config, and nowhere else: other data may come from machines. spec
-// is kept and must not be changed.
+// spec has the keys of a target's entry in the file: uri, name, alias (or
+// target_alias), config, facts, vars, features, plugin_hooks. It must have a uri
+// or a name; if it has no name, the uri is the name. Plugin references are
+// resolved in config only, because other data may come from machines. The caller
+// must not change spec afterwards.
 //
 // Errors are *fault.Error: bolt/validation-error for data of the wrong form,
-// bolt/parse-error for a bad URI, bolt.inventory/validation-error for bad names
-// and such as belong to others, or one of Data's. Nothing has changed then.
+// bolt/parse-error for an invalid URI, bolt.inventory/validation-error for names
+// that are invalid or already used, or an error of Data. If NewTarget returns an
+// error, nothing has changed.
 func (inv *Inventory) NewTarget(ctx context.Context, spec *ordered.Map) (*Target, error) {
 	fresh, err := inv.readSpec(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	// Its groups give it their data before it is known to be right.
+	// Its groups supply their data before it is known to be valid.
 	s := &fresh.first
 	inv.mu.Lock()
 	known := inv.targets[fresh.Name]
@@ -180,7 +181,7 @@ func (inv *Inventory) NewTarget(ctx context.Context, spec *ordered.Map) (*Target
 	return t, nil
 }
 
-// readSpec makes a target that nobody knows yet.
+// readSpec makes a target that is not yet in the inventory.
 func (inv *Inventory) readSpec(ctx context.Context, spec *ordered.Map) (*Target, error) {
 	if err := inv.takeTurn(ctx); err != nil {
 		return nil, err
@@ -230,7 +231,7 @@ func (inv *Inventory) readSpec(ctx context.Context, spec *ordered.Map) (*Target,
 	return t, nil
 }
 
-// checkSpec checks an entry as those of the file are.
+// checkSpec checks an entry in the same way as the entries of the file.
 func (inv *Inventory) checkSpec(entry *ordered.Map, where string) error {
 	for _, k := range []string{"name", "uri", "alias", "features"} {
 		if hasReference(entry.Value(k)) {
@@ -244,8 +245,8 @@ func (inv *Inventory) checkSpec(entry *ordered.Map, where string) error {
 	return schema.Validate(Reveal(entry), inv.entry, where, inv.opts.Warn)
 }
 
-// checkNew makes sure that a new target takes nobody's name. The caller holds
-// Inventory.mu.
+// checkNew makes sure that the names of a new target are not used already. The
+// caller holds Inventory.mu.
 func (inv *Inventory) checkNew(t *Target) error {
 	if inv.groups[t.Name] != nil {
 		return inv.invalid(nil, "Target name %s conflicts with group of the same name", t.SafeName())

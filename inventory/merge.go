@@ -10,14 +10,14 @@ import (
 	"bolt/format/ordered"
 )
 
-// layer is the data that one group or one definition of a target has, or
-// several of them merged. It is never changed.
+// layer is the data of one group, of one definition of a target, or of several of
+// them merged. It never changes.
 type layer struct {
 	config, vars, facts, hooks *ordered.Map
 	features                   []string
 }
 
-// groupLayer is the merged data of all groups that hold a target. Targets in
+// groupLayer is the merged data of all groups that contain a target. Targets in
 // the same groups share it.
 type groupLayer struct {
 	layer
@@ -25,7 +25,7 @@ type groupLayer struct {
 	config map[string]*ordered.Map // finished transport configuration, by transport
 }
 
-// mergeLayers lays winner over loser.
+// mergeLayers merges winner over loser.
 func mergeLayers(loser, winner *layer) *layer {
 	return &layer{
 		config:   loser.config.Merge(winner.config),
@@ -36,7 +36,7 @@ func mergeLayers(loser, winner *layer) *layer {
 	}
 }
 
-// overlay merges by key: values are replaced whole. It may return one of its
+// overlay merges by key: values are replaced as a whole. It may return one of its
 // arguments.
 func overlay(under, over *ordered.Map) *ordered.Map {
 	switch {
@@ -55,7 +55,7 @@ func overlay(under, over *ordered.Map) *ordered.Map {
 	return m
 }
 
-// deepOverlay is overlay, with maps inside merged likewise.
+// deepOverlay is overlay, but merges nested maps likewise.
 func deepOverlay(under, over *ordered.Map) *ordered.Map {
 	switch {
 	case over.Len() == 0:
@@ -79,15 +79,15 @@ func union(a, b []string) []string {
 	return list
 }
 
-// closure is the part of the tree that some groups span: they and all groups
-// that contain them.
+// closure is the part of the tree that contains some groups and all their
+// ancestors.
 type closure struct {
 	root     *group
 	children map[*group][]*group // in order
 }
 
-// closureOf returns the closure of groups that are in preorder; so children are
-// met in their order.
+// closureOf returns the closure of groups. groups must be in preorder, so that
+// children stay in order.
 func closureOf(groups []*group) closure {
 	c := closure{children: make(map[*group][]*group)}
 	var include func(g *group)
@@ -109,8 +109,8 @@ func closureOf(groups []*group) closure {
 	return c
 }
 
-// fold merges what own gives for the groups of c: a child beats its parent,
-// and of siblings the earlier one beats the later.
+// fold merges the values that own returns for the groups of c. A child overrides
+// its parent, and the earlier of two siblings overrides the later.
 func fold[T any](c closure, own func(*group) (T, bool), merge func(loser, winner T) T) (T, bool) {
 	var visit func(g *group) (T, bool)
 	visit = func(g *group) (T, bool) {
@@ -137,8 +137,8 @@ func fold[T any](c closure, own func(*group) (T, bool), merge func(loser, winner
 	return visit(c.root)
 }
 
-// readLayer resolves the references in the data keys of input that are among
-// keys, and checks what came of it.
+// readLayer resolves the references in those data keys of input that keys lists,
+// and checks the result.
 func (inv *Inventory) readLayer(ctx context.Context, input *ordered.Map, g *group, target string, keys []string) (*layer, error) {
 	data := &ordered.Map{}
 	for _, k := range keys {
@@ -194,7 +194,7 @@ func flatten(v any, to []any) []any {
 	return to
 }
 
-// pruned drops nulls from transport configuration: an optional reference
+// pruned removes nulls from transport configuration: an optional reference
 // without a value leaves the option unset.
 func (inv *Inventory) pruned(config *ordered.Map) *ordered.Map {
 	if !hasNull(config) {
@@ -226,7 +226,7 @@ func hasNull(v any) bool {
 	return false
 }
 
-// compact drops nulls, and maps inside that hold nothing else.
+// compact removes nulls, and nested maps that contain only nulls.
 func compact(m *ordered.Map) *ordered.Map {
 	c := &ordered.Map{}
 	for k, v := range m.All() {
@@ -243,8 +243,8 @@ func compact(m *ordered.Map) *ordered.Map {
 	return c
 }
 
-// checkDataKeys checks the types of data keys, before and after references
-// are resolved: the schema does not see what plugins return.
+// checkDataKeys checks the types of data keys, before and after references are
+// resolved, because the schema does not see the results of plugins.
 func (inv *Inventory) checkDataKeys(data *ordered.Map, g *group, target string) error {
 	what := "group " + g.name
 	if target != "" {
@@ -282,8 +282,8 @@ func (inv *Inventory) checkDataKeys(data *ordered.Map, g *group, target string) 
 	return nil
 }
 
-// groupLayer returns the merged data of the groups that hold a target, and of
-// those that contain these. The caller holds Inventory.turn.
+// groupLayer returns the merged data of the groups that contain a target, and of
+// their ancestors. The caller holds Inventory.turn.
 func (inv *Inventory) groupLayer(ctx context.Context, groups []*group) (*groupLayer, error) {
 	var key []byte
 	for _, g := range groups {
@@ -327,9 +327,9 @@ func (c closure) each(visit func(*group) error) error {
 	return walk(c.root)
 }
 
-// readFile returns what the file says about the target itself, with references
-// resolved, which is done once: a plugin may ask people. The caller holds
-// Inventory.turn.
+// readFile returns the target's own data from the file, with references resolved.
+// It resolves them only once, because a plugin may prompt the user. The caller
+// holds Inventory.turn.
 func (t *Target) readFile(ctx context.Context) (*layer, error) {
 	if l := t.file.Load(); l != nil {
 		return l, nil
@@ -343,8 +343,8 @@ func (t *Target) readFile(ctx context.Context) (*layer, error) {
 	return l, nil
 }
 
-// local gives the machine that we are on its transport: it needs no SSH,
-// whatever its groups say.
+// local sets the transport of the target "localhost" to the one for this machine,
+// even if its groups set another one: localhost does not need SSH.
 func (t *Target) local(l *layer) *layer {
 	if t.Name != "localhost" {
 		return l
@@ -358,8 +358,8 @@ func (t *Target) local(l *layer) *layer {
 	return &own
 }
 
-// definedLayer merges what groups of the file say about a target, as far as it is
-// among keys.
+// definedLayer merges the entries of a target in groups of the file. It reads
+// only the data keys in keys.
 func (inv *Inventory) definedLayer(ctx context.Context, groups []*group, name string, keys []string) (*layer, error) {
 	var read map[*group]*layer
 	for _, g := range groups {

@@ -9,17 +9,17 @@ import (
 	"bolt/transport/option"
 )
 
-// tables are the transports that an inventory may configure, by their names.
+// tables maps names to the transports that an inventory can configure.
 type tables map[string]*table
 
-// A table is one of them.
+// A table is one transport with its variants.
 type table struct {
 	option.Transport
 	variants []option.Transport
 }
 
-// tablesOf adds to a list of transports the one that is not reached by itself, and to
-// each of them the option that all have.
+// tablesOf builds the tables of a list of transports. It adds Remote, and adds to
+// each transport the option that all transports have.
 func tablesOf(list []option.Transport) tables {
 	t := make(tables)
 	for _, tr := range slices.Concat(list, []option.Transport{remote()}) {
@@ -40,10 +40,10 @@ func tablesOf(list []option.Transport) tables {
 	return t
 }
 
-// names lists them, sorted.
+// names lists the names, sorted.
 func (t tables) names() []string { return slices.Sorted(maps.Keys(t)) }
 
-// here is the name of the transport to this machine, "" if there is none.
+// here returns the name of the transport to this machine, "" if there is none.
 func (t tables) here() string {
 	for name, table := range t {
 		if table.Here {
@@ -53,8 +53,8 @@ func (t tables) here() string {
 	return ""
 }
 
-// chosen is the transport that a configuration under the name of this one stands for:
-// itself or a variant.
+// chosen returns the transport that config selects under this name: the transport
+// itself or one of its variants.
 func (t *table) chosen(config *ordered.Map) *option.Transport {
 	for i := range t.variants {
 		if config.Value(t.variants[i].Flag) == true {
@@ -85,14 +85,12 @@ func remote() option.Transport {
 	}
 }
 
-// TransportNames lists the names that configuration may use for transports of a list,
-// and "remote", sorted.
+// TransportNames lists the names of the transports in list, and "remote", sorted.
 func TransportNames(list []option.Transport) []string { return tablesOf(list).names() }
 
-// ConfigSchema describes a map of transport configuration, as it stands under
-// config in an inventory and under inventory-config in bolt-defaults.yaml: the
-// key transport, and one key for each transport. The result is the caller's to
-// change.
+// ConfigSchema describes a map of transport configuration: the value of config in an
+// inventory and of inventory-config in bolt-defaults.yaml. It has the key transport
+// and one key for each transport. The caller may change the result.
 func ConfigSchema(list []option.Transport) *schema.Schema { return tablesOf(list).schema() }
 
 func (t tables) schema() *schema.Schema {

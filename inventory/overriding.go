@@ -7,10 +7,10 @@ import (
 	"bolt/transport"
 )
 
-// Overriding returns the folded names of targets for which the inventory has another
-// value of a setting than the one that is given for their transport; "" if there are
-// none. A target whose data cannot be read is left out: it fails alone, when its
-// turn comes. The error is the end of ctx.
+// Overriding returns the folded names of targets whose value of a setting in the
+// inventory differs from the value that given returns for their transport; "" if
+// there are none. A target whose data cannot be read is left out, because it fails
+// later on its own. Overriding returns an error only if ctx is done.
 func Overriding(ctx context.Context, targets []*Target, setting string, given func(transport string) any) (string, error) {
 	var names []string
 	for _, t := range targets {

@@ -11,7 +11,7 @@ import (
 	"bolt/format/schema"
 )
 
-// maxReferenceDepth is how often a reference may lead to another one.
+// maxReferenceDepth limits how many references may lead from one to the next.
 const maxReferenceDepth = 100
 
 // isReference reports whether v is a plugin reference.
@@ -43,8 +43,8 @@ func hasReference(v any) bool {
 	return false
 }
 
-// ResolveReferences replaces every plugin reference in v, the innermost first,
-// until none is left. It returns v itself if it has none. Without a Resolver
+// ResolveReferences replaces every plugin reference in v, innermost first,
+// until none is left. It returns v itself if v has no reference. If r is nil,
 // all plugins are unknown.
 func ResolveReferences(ctx context.Context, v any, r Resolver) (any, error) {
 	if !hasReference(v) {
@@ -53,8 +53,8 @@ func ResolveReferences(ctx context.Context, v any, r Resolver) (any, error) {
 	return r.resolveAll(ctx, v, &place{}, 0)
 }
 
-// resolve is ResolveReferences for a value of the inventory, with its place for
-// messages.
+// resolve is ResolveReferences for a value of the inventory, with its position
+// for messages.
 func (inv *Inventory) resolve(ctx context.Context, v any, at *place) (any, error) {
 	if !hasReference(v) {
 		return v, nil
@@ -97,9 +97,10 @@ func (r Resolver) resolveAll(ctx context.Context, v any, at *place, depth int) (
 	return v, nil
 }
 
-// resolveTop resolves v until it is no reference, and if it is a list, each
-// element likewise, making one flat list. References deeper inside are left
-// for later: they belong to targets that nobody may ask for.
+// resolveTop resolves v until v is not a reference. If v is a list, it also
+// resolves each element and returns one flat list. It does not resolve
+// references deeper inside: they belong to targets whose data may never be
+// needed.
 func (inv *Inventory) resolveTop(ctx context.Context, v any, at *place, depth int) (any, error) {
 	if depth > maxReferenceDepth {
 		return nil, errLoop()
@@ -140,7 +141,7 @@ func (inv *Inventory) resolveTop(ctx context.Context, v any, at *place, depth in
 	}
 }
 
-// call resolves one reference, all inside which are resolved.
+// call resolves one reference. All references inside ref are resolved already.
 func (r Resolver) call(ctx context.Context, ref *ordered.Map, at *place) (any, error) {
 	name, ok := Reveal(ref.Value(schema.PluginKey)).(string)
 	if !ok {
@@ -158,15 +159,16 @@ func errLoop() error {
 	return fault.New("bolt/recursive-reference-loop", "Stack depth exceeded while recursively resolving references.")
 }
 
-// A place is where a reference stands: what has the value, and the way into it.
-// nil is a value that nobody needs to be told of.
+// A place is the position of a reference: the owner of the value and the path
+// into the value. A nil place stands for a value whose position need not be
+// reported.
 type place struct {
-	of    string // the owner of the value, in the first place
+	of    string // the owner of the value, set only in the outermost place
 	above *place
 	step  string // ".key" or "[index]"
 }
 
-// placeOf is the place of what belongs to a group, a target or another owner.
+// placeOf returns the place of a key of a group, a target or another owner.
 func placeOf(owner, key string) *place { return (&place{of: owner}).key(key) }
 
 func (p *place) key(k string) *place { return p.into("." + k) }
@@ -180,13 +182,13 @@ func (p *place) into(step string) *place {
 	return &place{above: p, step: step}
 }
 
-// tell adds the place to the advice about an error.
+// tell adds the place to the hint of an error.
 func (p *place) tell(err error) error {
 	f, ok := err.(*fault.Error)
 	if !ok || p == nil {
 		return err
 	}
-	told := *f // which others may have too
+	told := *f // others may hold the original
 	told.Hint = "The reference is " + p.String() + "."
 	if hint := strings.TrimSpace(f.Hint); hint != "" {
 		if !strings.ContainsRune(".!?", rune(hint[len(hint)-1])) {

@@ -63,7 +63,7 @@ func TestDuplicateTargets(t *testing.T) {
 	if err != nil || len(inv.AllTargets()) != 3 {
 		t.Fatal(err)
 	}
-	want := "duplicate_targets: 3 targets of group g have the name of one before them and do not count. More than one target is called web[1-2]."
+	want := "duplicate_targets: Group g ignores 3 targets with the same name as an earlier target. Several targets have the name web[1-2]."
 	if len(warned) != 1 || warned[0] != want {
 		t.Errorf("warned %q", warned)
 	}

@@ -5,8 +5,9 @@ import (
 	"bolt/transport"
 )
 
-// Hide returns data of package ordered with all texts in it as transport.Secret
-// values, which show themselves redacted. Keys of maps stay as they are.
+// Hide returns data of package ordered with all strings in it as
+// transport.Secret values, which are printed redacted. Keys of maps are not
+// hidden.
 func Hide(v any) any {
 	return mapped(v, func(v any) any {
 		if s, ok := v.(string); ok {
@@ -16,8 +17,8 @@ func Hide(v any) any {
 	})
 }
 
-// Reveal returns data with all that is secret in it in clear, for where it is
-// used. It may return its argument.
+// Reveal returns data with all transport.Secret values replaced by their
+// strings, for the code that uses them. It may return its argument.
 func Reveal(v any) any {
 	if !hides(v) {
 		return v
@@ -38,7 +39,7 @@ func RevealMap(m *ordered.Map) *ordered.Map {
 	return Reveal(m).(*ordered.Map)
 }
 
-// hides reports whether there is something secret in data.
+// hides reports whether data contains a transport.Secret value.
 func hides(v any) bool {
 	switch v := v.(type) {
 	case transport.Secret:
@@ -59,8 +60,8 @@ func hides(v any) bool {
 	return false
 }
 
-// mapped returns data with each value in it that is no map or list as change
-// makes it.
+// mapped returns data with change applied to each value that is not a map or
+// list.
 func mapped(v any, change func(any) any) any {
 	switch v := v.(type) {
 	case *ordered.Map:

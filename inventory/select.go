@@ -14,34 +14,35 @@ import (
 	"bolt/internal/nodeset"
 )
 
-// Targets expands what a user wrote for --targets. Each pattern is a list
-// separated by spaces and commas (but not those inside "{}" and "[]"); each of
-// its words is, in this order of preference: a group; a target; an alias; a
-// word with ranges of numbers; a pattern with "*", "?", "[…]" or "{a,b}" that is
-// compared, ignoring case, with the names of groups, targets and aliases; or a
-// URI of a target that the inventory does not know. Every target is listed once,
-// where it first comes.
+// Targets expands the user's patterns for --targets. Each pattern is a list of
+// words, separated by spaces and commas (except inside "{}" and "[]"). Each word
+// is, in this order of preference: a group; a target; an alias; a word with ranges
+// of numbers; a wildcard pattern with "*", "?", "[…]" or "{a,b}", which is
+// compared, ignoring case, with the names of groups, targets and aliases; or a URI
+// of a target that is not in the inventory. Every target is listed once, at its
+// first position.
 //
-// "&" before a word leaves only those that the word names, "!" takes those away.
-// Where they stand does not matter: first come all other words, of which there
-// may be none, which means all targets of the inventory; then all with "&", then
-// all with "!". Neither makes targets that nobody knows.
+// "&" before a word keeps only the targets that the word names; "!" removes them.
+// The position of such words does not matter: all other words are expanded first,
+// then all words with "&" are applied, then all words with "!". If there are no
+// other words, all targets of the inventory are used. Words with "&" or "!" do not
+// create ad-hoc targets.
 //
-// "web[01-12]" is a word with ranges, as package nodeset reads it: as if its names
-// had been written out. In a pattern a bracket stands for one character, so where
-// a word can be both it is a pattern if that finds something; but one that has
-// numbers of two digits has its ranges first if they find something.
+// "web[01-12]" is a word with ranges, read by package nodeset; it is short for the
+// list of its names. In a wildcard pattern a bracket stands for one character. If
+// a word can be both, it is a pattern if the pattern matches a name, and a range
+// otherwise. But a word with two-digit numbers is first tried as a range.
 //
-// Differs from Puppet: a name of the inventory is found although it has
-// characters of a pattern in it, [::1]:22 is an address and no pattern, and so
-// is 2001:db8::1 without brackets; braces may be nested; "!", "&" and ranges are
-// ours.
+// Differs from Puppet: a name of the inventory is found even if it contains
+// wildcard characters; [::1]:22 is an address, not a pattern, and so is
+// 2001:db8::1 without brackets; braces may be nested; "!", "&" and ranges are
+// extensions.
 //
-// Errors are *fault.Error: bolt.inventory/wildcard-error for a pattern that
-// matches nothing, bolt.inventory/validation-error for a word after "!" or "&"
-// that names nothing and for a bad range, bolt/parse-error for a word that is no
-// URI or has a sign in its host. Nothing is merged yet, and no reference resolved
-// but those that groups with a match ask for; see Prepare.
+// Errors are *fault.Error: bolt.inventory/wildcard-error for a pattern without a
+// match; bolt.inventory/validation-error for a word after "!" or "&" that matches
+// no target and for an invalid range; bolt/parse-error for a word that is not a
+// URI or whose host contains one of signs. Targets does not merge data, and
+// resolves only the references that groups with a match need; see Prepare.
 func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target, error) {
 	var plain, only, without []string
 	for _, p := range patterns {
@@ -76,7 +77,7 @@ func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target
 		}
 		found.list = slices.DeleteFunc(found.list, func(t *Target) bool { return !named[t] })
 	}
-	gone := make(map[*Target]bool) // of all words at once: there may be thousands
+	gone := make(map[*Target]bool) // of all words together: there may be thousands
 	for _, word := range without {
 		named, err := inv.named(ctx, '!', word, found.list)
 		if err != nil {
@@ -87,9 +88,9 @@ func (inv *Inventory) Targets(ctx context.Context, patterns []string) ([]*Target
 	return slices.DeleteFunc(found.list, func(t *Target) bool { return gone[t] }), nil
 }
 
-// Extended reports whether there is something in words for Targets that Puppet
-// Bolt does not know, and plans' get_targets neither: "!", "&", or ranges that are
-// no pattern that finds something.
+// Extended reports whether patterns contain syntax that Puppet Bolt and plans'
+// get_targets do not have: "!", "&", or ranges (if the word does not match as a
+// wildcard pattern).
 func (inv *Inventory) Extended(patterns []string) bool {
 	for _, p := range patterns {
 		for _, word := range splitWords(p) {
@@ -101,7 +102,7 @@ func (inv *Inventory) Extended(patterns []string) bool {
 	return false
 }
 
-// extended reports whether a word means its ranges.
+// extended reports whether a word is read as ranges.
 func (inv *Inventory) extended(word string) bool {
 	names, wide, isRange, _ := ranges(word)
 	if !isRange || inv.known(word) {
@@ -113,7 +114,8 @@ func (inv *Inventory) extended(word string) bool {
 	return !slices.ContainsFunc(inv.Names(), glob.WithoutBraces(word).Match)
 }
 
-// operator cuts "!" or "&" off a word, unless all of it is a name; op is 0 then.
+// operator cuts "!" or "&" off a word, unless the whole word is a name; then op is
+// 0.
 func (inv *Inventory) operator(word string) (op byte, name string) {
 	if word[0] != '!' && word[0] != '&' || inv.known(word) {
 		return 0, word
@@ -121,7 +123,8 @@ func (inv *Inventory) operator(word string) (op byte, name string) {
 	return word[0], word[1:]
 }
 
-// named finds whom a word after op names, of those that are known and of among.
+// named returns the targets that a word after op names, among the known targets
+// and the targets in among.
 func (inv *Inventory) named(ctx context.Context, op byte, word string, among []*Target) (map[*Target]bool, error) {
 	if word == "" {
 		return nil, fault.New("bolt/parse-error", "A name must follow '%c' at once, as in '%[1]cdb'", op)
@@ -130,21 +133,21 @@ func (inv *Inventory) named(ctx context.Context, op byte, word string, among []*
 	s := search{inv: inv, typed: true, among: among, to: &found}
 	ok, err := s.word(ctx, word)
 	if err == nil && !ok {
-		err = inv.invalid(nil, "'%c%s' names nobody: no target, group or alias is called so", op, SafeName(word))
+		err = inv.invalid(nil, "'%c%s' matches no target: there is no target, group or alias with that name", op, SafeName(word))
 	}
 	return found.seen, err
 }
 
-// Lookup is Targets for plans' get_targets: names in a list are separated by
-// spaces and commas wherever they stand, braces have no meaning in a pattern,
-// and the targets are prepared (see Prepare), one word after the other. So
-// ad-hoc targets are in the group all from then on. Errors are those of Targets
+// Lookup is Targets for get_targets in plans: names in a list are separated by
+// spaces and commas at any position, braces have no meaning in a pattern, and each
+// word's targets are prepared (see Prepare) before the next word. So ad-hoc
+// targets are in the group all from then on. Errors are the errors of Targets and
+// Data.
 // and Data.
-//
-// Differs from Puppet: a group's targets always come in the file's order, then
-// those that plans added. In Bolt those that have been looked up before come
-// after the group's other ones, and, in the group all, before those of the
-// groups in it.
+// Differs from Puppet: a group's targets are always listed in the file's order,
+// followed by targets that plans added. In Bolt, targets that were looked up
+// before come after the group's other targets and, in the group all, before the
+// targets of its child groups.
 func (inv *Inventory) Lookup(ctx context.Context, names []string) ([]*Target, error) {
 	var found selection
 	s := search{inv: inv, makes: true, to: &found}
@@ -162,8 +165,8 @@ func (inv *Inventory) Lookup(ctx context.Context, names []string) ([]*Target, er
 	return found.list, nil
 }
 
-// Target is Lookup for plans' get_target: any other number of targets than one
-// is an error of kind bolt.inventory/validation-error.
+// Target is Lookup for get_target in plans: if the name does not match exactly one
+// target, it returns an error of kind bolt.inventory/validation-error.
 func (inv *Inventory) Target(ctx context.Context, name string) (*Target, error) {
 	found, err := inv.Lookup(ctx, []string{name})
 	if err != nil {
@@ -175,7 +178,7 @@ func (inv *Inventory) Target(ctx context.Context, name string) (*Target, error) 
 	return found[0], nil
 }
 
-// selection lists targets once each, where they first come.
+// selection lists targets once each, at their first position.
 type selection struct {
 	list []*Target
 	seen map[*Target]bool
@@ -191,16 +194,16 @@ func (l *selection) add(t *Target) {
 	}
 }
 
-// A search finds what words mean.
+// A search finds the targets that words name.
 type search struct {
 	inv   *Inventory
-	typed bool      // by people: braces and ranges count
-	makes bool      // it makes targets that nobody knows
-	among []*Target // whom patterns find too, beside those of the inventory
+	typed bool      // typed by the user: braces and ranges take effect
+	makes bool      // creates ad-hoc targets for unknown URIs
+	among []*Target // targets that patterns match too, besides the targets of the inventory
 	to    *selection
 }
 
-// word adds what a word means, and reports whether it means anything.
+// word adds the targets that a word names, and reports whether it names any.
 func (s *search) word(ctx context.Context, word string) (bool, error) {
 	if ok, err := s.name(ctx, word); ok || err != nil {
 		return ok, err
@@ -227,7 +230,7 @@ func (s *search) word(ctx context.Context, word string) (bool, error) {
 			return s.names(ctx, names)
 		}
 		f := fault.New("bolt.inventory/wildcard-error", "Found 0 targets matching wildcard pattern %s", SafeName(word))
-		// A bracket may begin with a sign.
+		// A bracket may begin with "!" or "^".
 		if s.typed && strings.ContainsAny(strings.NewReplacer("[!", "", "[^", "").Replace(word), signs+":") {
 			f.Hint = commasHint
 		}
@@ -236,9 +239,9 @@ func (s *search) word(ctx context.Context, word string) (bool, error) {
 	return s.unknown(word)
 }
 
-// ranges are the names that a word with ranges stands for, which has no other
-// characters of a pattern in it. What stands before "@" is left alone: it may be
-// a password.
+// ranges returns the names that a word with ranges stands for. The word must not
+// contain other wildcard characters. The part before "@" is not expanded, because
+// it may contain a password.
 func ranges(word string) (names []string, wide, ok bool, err error) {
 	at := strings.LastIndexByte(word, '@') + 1
 	if strings.ContainsAny(word, "*?{}") {
@@ -262,8 +265,8 @@ func (inv *Inventory) known(word string) bool {
 	return inv.groups[word] != nil || inv.target(word) != nil
 }
 
-// target is the target of that name or alias, nil if there is none. The caller
-// holds Inventory.mu.
+// target returns the target with that name or alias, nil if there is none. The
+// caller holds Inventory.mu.
 func (inv *Inventory) target(name string) *Target {
 	if t := inv.targets[name]; t != nil {
 		return t
@@ -271,7 +274,7 @@ func (inv *Inventory) target(name string) *Target {
 	return inv.targets[inv.aliases[name]]
 }
 
-// name adds what is called so.
+// name adds the group or target with that name.
 func (s *search) name(ctx context.Context, name string) (bool, error) {
 	inv := s.inv
 	g := inv.groups[name]
@@ -293,7 +296,7 @@ func (s *search) name(ctx context.Context, name string) (bool, error) {
 	return t != nil, nil
 }
 
-// names adds what ranges stand for.
+// names adds the targets with the names from ranges.
 func (s *search) names(ctx context.Context, names []string) (bool, error) {
 	found := false
 	for _, name := range names {
@@ -309,7 +312,8 @@ func (s *search) names(ctx context.Context, names []string) (bool, error) {
 	return found, nil
 }
 
-// unknown makes the target with that URI, if the search does so.
+// unknown adds the target with that URI, and creates it if the search makes
+// targets.
 func (s *search) unknown(uri string) (bool, error) {
 	if !s.makes {
 		return false, nil
@@ -335,14 +339,16 @@ func (s *search) unknown(uri string) (bool, error) {
 	return true, nil
 }
 
-// signs are what other tools write between targets, and no host name has.
+// signs are characters that other tools write between targets. No host name
+// contains them.
 const signs = "!&^"
 
-// commasHint quotes nothing: there may be a password in the word.
-const commasHint = "Several targets are separated by commas: 'web,db' is both, 'web,!db' those of web that are not in db, 'web,&eu' those that are in eu too."
+// commasHint does not quote the word, because the word may contain a password.
+const commasHint = "Separate targets with commas: 'web,db' is both, 'web,!db' is web without db, 'web,&eu' is the targets that are in both web and eu."
 
-// joined reports whether a word that is no URI may be several that are not
-// separated by commas: it has a sign, or a colon before what is no number.
+// joined reports whether a word that is not a URI may be several words without
+// commas between them: it contains one of signs, or a colon that is not followed
+// by a number.
 func joined(word string) bool {
 	port := word[strings.LastIndexByte(word, ':')+1:]
 	return strings.ContainsAny(word, signs) || port != word && strings.Trim(port, "0123456789") != ""
@@ -352,9 +358,9 @@ func badURI(uri string, err error) *fault.Error {
 	return &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse target URI '" + SafeName(uri) + "': " + err.Error(), Err: err}
 }
 
-// addGroup adds a group's own targets, then those of its children, and reports
-// whether it has any. The group all has those of groups with a match anyway. The
-// caller holds Inventory.mu, as for adhoc.
+// addGroup adds a group's own targets, then the targets of its children, and
+// reports whether there are any. For the group all it skips matched, because all
+// contains these targets anyway. The caller holds Inventory.mu, as for adhoc.
 func (inv *Inventory) addGroup(g *group, to *selection) bool {
 	found := false
 	add := func(t *Target) { found = true; to.add(t) }
@@ -379,7 +385,7 @@ func (inv *Inventory) addGroup(g *group, to *selection) bool {
 	return found
 }
 
-// adhoc makes the target with that URI.
+// adhoc creates the target with that URI.
 func (inv *Inventory) adhoc(uri string) *Target {
 	t := &Target{Name: uri, URI: uri, Adhoc: true, inv: inv}
 	t.first.uri, t.first.groups = uri, []*group{inv.root}
@@ -388,7 +394,8 @@ func (inv *Inventory) adhoc(uri string) *Target {
 	return t
 }
 
-// glob adds what a pattern finds, and reports whether there is any such.
+// glob adds the targets that a pattern matches, and reports whether it matches
+// anything.
 func (s *search) glob(ctx context.Context, pattern string) (bool, error) {
 	inv := s.inv
 	g := glob.WithoutBraces(pattern)
@@ -404,7 +411,7 @@ func (s *search) glob(ctx context.Context, pattern string) (bool, error) {
 			groups = append(groups, inv.groups[name])
 		}
 	}
-	all := len(groups) > 0 && groups[0] == inv.root // which has every target
+	all := len(groups) > 0 && groups[0] == inv.root // the group all contains every target
 	if !all && slices.ContainsFunc(groups, func(g *group) bool { return g.dynamic }) {
 		if err := inv.settle(ctx); err != nil {
 			return false, err
@@ -439,8 +446,8 @@ func (s *search) glob(ctx context.Context, pattern string) (bool, error) {
 
 func separator(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 
-// splitWords splits at spaces and commas outside of brackets and braces. One
-// that is never closed counts as an ordinary character.
+// splitWords splits at spaces and commas outside of brackets and braces. A bracket
+// that is not closed is an ordinary character.
 func splitWords(s string) []string {
 	var words []string
 	var b strings.Builder
@@ -450,7 +457,7 @@ func splitWords(s string) []string {
 			b.Reset()
 		}
 	}
-	until := 0 // the text before it is inside brackets
+	until := 0 // the part of s before this index is inside brackets
 	for i, r := range s {
 		if (r == '{' || r == '[') && i >= until {
 			until = i + closing(s[i:])
@@ -465,8 +472,8 @@ func splitWords(s string) []string {
 	return words
 }
 
-// closing returns the length of the bracketed text that s starts with, 0 if
-// it is not closed.
+// closing returns the length of the bracketed text at the start of s, 0 if it is
+// not closed.
 func closing(s string) int {
 	depth := 0
 	for i := range len(s) {

@@ -11,30 +11,30 @@ import (
 	"bolt/transport/option"
 )
 
-// Settings is a target's configuration in the terms of package transport.
+// Settings is a target's configuration in the types of package transport.
 type Settings struct {
 	Host string // as configured, "" if there is none
-	User string // "" if the inventory does not say
+	User string // "" if the inventory does not set one
 
-	// Dest is where to connect to. Its Protocol is the transport, which need
-	// not be one that can be dialed.
+	// Dest is the address to connect to. Its Protocol is the transport, which this program need not
+	// support.
 	Dest transport.Dest
-	// RunAs is as whom commands run; its password is the login's if there is
-	// no other, except for su.
+	// RunAs is the user that commands run as. If it has no password of its own, it has the login password,
+	// except for su.
 	RunAs      transport.RunAs
 	TTY        bool
-	PowerShell bool // commands there are PowerShell's
+	PowerShell bool // commands on the target are PowerShell commands
 
-	TmpDir       string              // parent of private directories, "" for the transport's own
-	ScriptDir    string              // fixed name below TmpDir, "" for a random one
+	TmpDir       string              // parent of private directories, "" for the transport's default
+	ScriptDir    string              // fixed name in TmpDir, "" for a random name
 	Cleanup      bool                // remove private directories
-	Interpreters map[string][]string // extension with its dot → words of a command
-	Extensions   []string            // with their dots, of files that PowerShell may run beside those that it always may
+	Interpreters map[string][]string // extension with its dot → arguments of a command
+	Extensions   []string            // with their dots, of files that PowerShell may run besides the ones that it always may run
 }
 
-// Settings translates the target's Data. It is computed once for each change;
-// what it points to is shared and must not be changed. Errors are those of Data, and a
-// bolt/validation-error for a target that is reached by its host and has none, and for one that is refused.
+// Settings translates the target's Data. It is computed once for each change. The result shares its maps
+// and slices, which must not be changed. Errors are the errors of Data, and a bolt/validation-error for a
+// target that is refused, or that needs a host and has none.
 func (t *Target) Settings(ctx context.Context) (Settings, error) {
 	now := t.now.Load()
 	if s := now.settings.Load(); s != nil {
@@ -89,7 +89,7 @@ func (d *Data) settings(table *table, c option.Values) Settings {
 		Executable: c.Text("sudo-executable"),
 		Command:    c.Words("run-as-command"),
 	}
-	if !s.RunAs.Password.IsSet() && s.RunAs.Method() != transport.MethodSu { // su asks for another user's
+	if !s.RunAs.Password.IsSet() && s.RunAs.Method() != transport.MethodSu { // su asks for the password of the other user
 		s.RunAs.Password = password
 	}
 	s.Dest = transport.Dest{
@@ -112,8 +112,8 @@ func (d *Data) settings(table *table, c option.Values) Settings {
 	return s
 }
 
-// warnMissingKey warns, once for each path, of a key file that is not there.
-// It is no error: the agent or a password may do instead.
+// warnMissingKey warns, once for each path, about a key file that cannot be read. This is not an error,
+// because the agent or a password may work instead.
 func (inv *Inventory) warnMissingKey(ctx context.Context, path string) error {
 	if path == "" {
 		return nil
@@ -151,7 +151,7 @@ func interpreters(c option.Values) map[string][]string {
 	byExt := make(map[string][]string)
 	for ext, v := range c.All() {
 		if path, ok := v.(string); ok {
-			byExt[ext] = []string{path} // a path may have spaces
+			byExt[ext] = []string{path} // a path may contain spaces
 		} else {
 			byExt[ext] = c.Words(ext)
 		}

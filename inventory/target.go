@@ -12,52 +12,50 @@ import (
 	"bolt/transport/option"
 )
 
-// Target is one machine as the inventory knows it. There is one Target for a
-// name in an Inventory, so pointers may be compared and used as map keys. It
-// is safe for concurrent use.
+// Target is one machine of the inventory. An Inventory has one Target for each name, so
+// pointers can be compared and used as map keys. Target is safe for concurrent use.
 type Target struct {
-	Name string // what people call it; for ad-hoc targets the URI
-	// URI is that of the inventory's file, or of who first mentioned the target;
-	// "" if only a name was given. NewTarget may give another: Data has the one
-	// that counts.
+	Name string // the name in the file; for ad-hoc targets the URI
+	// URI is the URI from the inventory file, or the first URI that was given for the target;
+	// "" if only a name was given. NewTarget can set another URI; Data has the current one.
 	URI string
 
-	// Adhoc is set for a target that the inventory's file does not mention.
+	// Adhoc is set for a target that is not in the inventory file.
 	Adhoc bool
 
 	inv     *Inventory
-	defined []*group                 // that mention it in the file, in preorder
+	defined []*group                 // groups that name it in the file, in preorder
 	joined  bool                     // it is in group.added of the group all
-	told    bool                     // that facts have dotted names; belongs to the holder of turn
-	file    atomic.Pointer[layer]    // what the file says about it, nil until needed
-	matched atomic.Pointer[[]*group] // those whose match it meets, in preorder; nil until needed
+	told    bool                     // the warning about dotted fact names was printed; belongs to the holder of turn
+	file    atomic.Pointer[layer]    // its data from the file, nil until needed
+	matched atomic.Pointer[[]*group] // groups whose match it meets, in preorder; nil until needed
 	now     atomic.Pointer[state]
-	first   state // most targets have no other
+	first   state // most targets never get another state
 }
 
-// state is what a target is made of at one time. A change makes another one, so
-// nothing that was computed from an old one can be taken for the new.
+// state is the data of a target at one time. A change makes a new state, so a result that was
+// computed from an old state is never used for the new one.
 type state struct {
 	uri     string
 	alias   []string
 	plain   bool     // alias is written as one string
-	groups  []*group // that hold it themselves, in preorder; without those that do so by their match
-	left    []*group // with a match, that a plan took it out of
-	own     *layer   // what is said about the target itself; nil: what the file says
-	noAgent bool     // a plan took puppet-agent away
-	early   int      // how many of own's features it began with: puppet-agent stands behind them
+	groups  []*group // groups that contain it directly, in preorder, without groups that contain it by their match
+	left    []*group // groups with a match that a plan removed it from
+	own     *layer   // the target's own data; nil: the data from the file
+	noAgent bool     // a plan removed puppet-agent
+	early   int      // number of own's first features; puppet-agent is listed after them
 
-	data     atomic.Pointer[Data] // nil until needed, as is settings
+	data     atomic.Pointer[Data] // nil until needed, like settings
 	settings atomic.Pointer[Settings]
 }
 
-// next is a state in which everything but what depends on it is as in s.
+// next returns a copy of s without the computed data and settings.
 func (s *state) next() *state {
 	return &state{uri: s.uri, alias: s.alias, plain: s.plain, groups: s.groups, left: s.left, own: s.own, noAgent: s.noAgent, early: s.early}
 }
 
-// update replaces the target's state by what change makes of it, which may be
-// asked more than once.
+// update replaces the target's state by the result of change. It may call change more than
+// once.
 func (t *Target) update(change func(*state) *state) {
 	for {
 		if s := t.now.Load(); t.now.CompareAndSwap(s, change(s)) {
@@ -66,7 +64,7 @@ func (t *Target) update(change func(*state) *state) {
 	}
 }
 
-// SafeName is the name for people and files: without a password.
+// SafeName returns the name without a password, for messages and files.
 func (t *Target) SafeName() string {
 	if t.Name == t.URI || strings.Contains(t.Name, "://") {
 		return SafeName(t.Name)
@@ -79,9 +77,9 @@ func (t *Target) String() string { return t.SafeName() }
 // Aliases lists the target's other names.
 func (t *Target) Aliases() []string { return t.now.Load().alias }
 
-// mergedURI is the URI of a target that may be defined in several groups.
-// Unlike all else, here the outer beats the inner and the later the earlier
-// group: that is what Puppet Bolt does.
+// mergedURI returns the URI of a target that may be defined in several groups. Unlike other
+// data, the outer group overrides the inner group and the later group the earlier one, as in
+// Puppet Bolt.
 func (t *Target) mergedURI() string {
 	if len(t.defined) == 1 {
 		return t.defined[0].byName[t.Name].uri
@@ -101,7 +99,7 @@ func (t *Target) mergedURI() string {
 	return uri
 }
 
-// mergedAliases are those of all definitions.
+// mergedAliases returns the aliases of all definitions.
 func (t *Target) mergedAliases() []string {
 	aliases, _ := fold(closureOf(t.defined), func(g *group) ([]string, bool) {
 		d := g.byName[t.Name]
@@ -113,29 +111,29 @@ func (t *Target) mergedAliases() []string {
 	return aliases
 }
 
-// Data is everything that the inventory says about a target.
+// Data is all data that the inventory has about a target.
 type Data struct {
 	Name, URI string
 	Alias     []string
 	// PlainAlias reports whether the only alias is written as a string. Bolt then shows a
 	// string instead of a list.
 	PlainAlias bool
-	// Transport is the transport's name: that of the URI's scheme, or the
-	// configured one. It need not be one that this program can dial.
+	// Transport is the transport's name: the scheme of the URI, or the configured transport.
+	// This program need not support it.
 	Transport string
-	// Config holds the options of Transport, defaults included, in the order
-	// in which they are shown. Passwords and key texts in it, and what is from
-	// plugins that keep secrets, are transport.Secret values, which show
-	// themselves redacted; so are texts in Vars, Facts and PluginHooks from such
-	// plugins. Reveal is for those who use them.
+	// Config holds the options of Transport, including defaults, in display order. Passwords,
+	// private keys and values from plugins that hide their values are transport.Secret
+	// values, which are printed redacted. Strings in Vars, Facts and PluginHooks from such
+	// plugins are transport.Secret values, too. Callers that need the clear values call
+	// Reveal.
 	//
-	// Differs from Puppet: Bolt's inventory show prints them.
+	// Differs from Puppet: Bolt's inventory show prints these values.
 	Config   *ordered.Map
 	Vars     *ordered.Map
 	Facts    *ordered.Map
 	Features []string
-	// AgentAssumed: "puppet-agent" is among Features only because the target is
-	// a local one.
+	// AgentAssumed reports that "puppet-agent" is in Features only because the target is
+	// local.
 	AgentAssumed bool
 	PluginHooks  *ordered.Map
 	Groups       []string // nearest first, "all" last
@@ -148,8 +146,8 @@ func (d *Data) URIPassword() (password string, given bool) {
 	return d.address.password, d.address.hasPass
 }
 
-// AliasValue is the alias as Bolt shows it: a string if it is written as a
-// string in the only definition of the target, or else a list.
+// AliasValue returns the alias as Bolt prints it: a string if the target's only definition
+// has a string, or else a list.
 func (d *Data) AliasValue() any {
 	if d.PlainAlias && len(d.Alias) == 1 {
 		return d.Alias[0]
@@ -161,14 +159,13 @@ func (d *Data) AliasValue() any {
 	return list
 }
 
-// Protocol is what the URI says of how to talk to the target, "" if it does
-// not.
+// Protocol returns the scheme of the URI, "" if it has none.
 func (d *Data) Protocol() string { return d.address.scheme }
 
-// Data merges what the inventory, and plans since, say about the target, and
-// checks it. It is computed once for each change; the result is shared and must
-// not be changed. Errors are *fault.Error: bolt/validation-error for bad
-// configuration, bolt/unknown-transport, or what a plugin returned.
+// Data merges and checks the target's data from the inventory and from plans. It is computed
+// once for each change; the result is shared and must not be changed. Errors are
+// *fault.Error: bolt/validation-error for invalid configuration, bolt/unknown-transport, or
+// an error of a plugin.
 func (t *Target) Data(ctx context.Context) (*Data, error) { return t.dataOf(ctx, t.now.Load()) }
 
 func (t *Target) dataOf(ctx context.Context, s *state) (*Data, error) {
@@ -190,13 +187,13 @@ func (t *Target) dataOf(ctx context.Context, s *state) (*Data, error) {
 	return d, nil
 }
 
-// FactsOver returns the facts of the inventory over others, as Where sees them: values of the
-// inventory replace the others, key by key, and are in clear text.
+// FactsOver returns others with the facts of the inventory merged over them, as Where uses
+// them. Values of the inventory replace values in others, key by key, and are in clear text.
 func (d *Data) FactsOver(others *ordered.Map) *ordered.Map {
 	return deepOverlay(others, RevealMap(d.Facts))
 }
 
-// merge does Data's work. The caller holds Inventory.turn.
+// merge computes the result of Data. The caller holds Inventory.turn.
 func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 	inv := t.inv
 	if !ascii(t.Name) {
@@ -236,15 +233,15 @@ func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 		early = s.early
 	}
 	d.Features = union(groups.features, own.features[:early])
-	// Every local target counts as one that has an agent's Ruby, so that
-	// tasks choose the same implementation as under Puppet Bolt, which brings
-	// a Ruby of its own. We bring none: a Ruby script runs by its #! line.
+	// Every local target is treated as if it had an agent's Ruby, so that tasks choose the
+	// same implementation as in Puppet Bolt, which includes a Ruby. This program includes
+	// none: a Ruby script runs by its #! line.
 	//
-	// Differs from Puppet: in Bolt a target that a plan makes a local one later
-	// does not count.
+	// Differs from Puppet: Bolt does not do so for a target that becomes local later by a
+	// plan.
 	bundled, _ := d.Config.Value("bundled-ruby").(bool)
 	if bundled && inv.transports[d.Transport].Here && !s.noAgent && !slices.Contains(d.Features, agent) && !slices.Contains(own.features, agent) {
-		// A target that the file does not name begins outside of all groups.
+		// A target that the file does not name is in no group at first.
 		alone := d.Transport
 		if len(t.defined) == 0 {
 			if alone, err = t.transport(s, d.address.scheme, own, &groupLayer{}); err != nil {
@@ -264,10 +261,10 @@ func (t *Target) merge(ctx context.Context, s *state) (*Data, error) {
 // agent is the feature of targets that have Puppet's own Ruby.
 const agent = "puppet-agent"
 
-// Config is the configuration that the inventory and plans give the target, for
-// all transports, without defaults and what lies below the inventory. It is what
-// plans see as a target's config; the map is the caller's. Passwords and key
-// texts are transport.Secret values, as in Data. Errors are those of Data.
+// Config returns the target's configuration from the inventory and from plans, for all
+// transports, without defaults and other configuration below the inventory. Plans see it as a
+// target's config. The caller owns the map. Passwords and private keys are transport.Secret
+// values, as in Data. Errors are the errors of Data.
 func (t *Target) Config(ctx context.Context) (*ordered.Map, error) {
 	s := t.now.Load()
 	if err := t.inv.takeTurn(ctx); err != nil {
@@ -293,7 +290,7 @@ func (t *Target) Config(ctx context.Context) (*ordered.Map, error) {
 	return config, nil
 }
 
-// present makes a nil map an empty one, as which it is then written.
+// present returns an empty map for a nil map, so that it is written as an empty map.
 func present(m *ordered.Map) *ordered.Map {
 	if m == nil {
 		return &ordered.Map{}
@@ -325,9 +322,9 @@ func (t *Target) RunOn(ctx context.Context) (*Target, error) {
 	return found[0], nil
 }
 
-// transport chooses the transport of a target: the URI's scheme beats the
-// target's configuration, that of its groups, and the default. A URI of a
-// remote target has a scheme that is none of ours.
+// transport chooses the transport of a target: the URI's scheme overrides the target's
+// configuration, which overrides the configuration of its groups, which overrides the
+// default. The URI of a remote target may have any scheme.
 func (t *Target) transport(s *state, scheme string, own *layer, groups *groupLayer) (string, error) {
 	configured := t.inv.opts.Transport
 	if name, ok := Reveal(groups.layer.config.Value("transport")).(string); ok {
@@ -355,7 +352,7 @@ func (t *Target) transport(s *state, scheme string, own *layer, groups *groupLay
 	return name, nil
 }
 
-// hooks are the project's plugin hooks over the built-in one.
+// hooks returns the project's plugin hooks merged over the built-in hook.
 func (inv *Inventory) hooks() *ordered.Map {
 	builtin := ordered.Of("puppet_library", ordered.Of("plugin", "openvox_bootstrap", "stop_service", true))
 	return overlay(builtin, inv.opts.PluginHooks)

@@ -13,8 +13,8 @@ import (
 //
 //	[scheme "://"] [user [":" password] "@"] host [":" port] [path…]
 //
-// The grammar is RFC 3986 read as leniently as Puppet Bolt reads it. The zero
-// uri is that of a target that has only a name.
+// The grammar is RFC 3986, read as leniently as Puppet Bolt reads it. The zero uri
+// belongs to a target that has only a name.
 type uri struct {
 	scheme   string
 	user     string // percent-decoded
@@ -25,8 +25,8 @@ type uri struct {
 	port     int    // 0 if there is none
 }
 
-// parseURI reads s. Its errors quote nothing of s, for what looks like a port or
-// a host may be part of a password.
+// parseURI parses s. Its errors do not quote s, because a part that looks like a port
+// or a host may belong to a password.
 func parseURI(s string) (uri, error) {
 	var u uri
 	if s == "" {
@@ -45,10 +45,10 @@ func parseURI(s string) (uri, error) {
 		u.hasUser, u.hasPass = true, hasPass
 		var err error
 		if u.user, err = url.PathUnescape(user); err != nil {
-			return u, errors.New("the user name has a percent sign that is no escape (write it as %25)")
+			return u, errors.New("the user name has a percent sign that does not start an escape (write it as %25)")
 		}
 		if u.password, err = url.PathUnescape(pass); err != nil {
-			return u, errors.New("the password has a percent sign that is no escape (write it as %25)")
+			return u, errors.New("the password has a percent sign that does not start an escape (write it as %25)")
 		}
 	}
 
@@ -66,8 +66,9 @@ func parseURI(s string) (uri, error) {
 	return u, nil
 }
 
-// hierarchical reports whether a URI of a scheme must have a host or a path. In Bolt's
-// URI library this is true for schemes with a default port; winrm has none there.
+// hierarchical reports whether a URI with this scheme must have a host or a path. In
+// Bolt's URI library this is true for schemes with a default port; winrm has none
+// there.
 func hierarchical(scheme string) bool {
 	switch scheme {
 	case "ssh", "http", "https", "ftp", "tftp", "sftp", "svn+ssh", "telnet", "nntp", "gopher", "wais", "ldap", "prospero":
@@ -77,7 +78,7 @@ func hierarchical(scheme string) bool {
 }
 
 func splitHostPort(s string) (host string, port int, err error) {
-	// An address with two colons or more is IPv6 even without brackets.
+	// An address with two or more colons is IPv6 even without brackets.
 	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Is6() {
 		return s, 0, nil
 	}
@@ -112,7 +113,7 @@ func splitHostPort(s string) (host string, port int, err error) {
 	return host, int(n), nil
 }
 
-// validScheme follows RFC 3986, section 3.1; underscores pass too.
+// validScheme follows RFC 3986, section 3.1, and also accepts underscores.
 func validScheme(s string) bool {
 	for i, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -123,8 +124,8 @@ func validScheme(s string) bool {
 	return true
 }
 
-// splitURI cuts a URI at the borders of its authority. before is what comes in
-// front of it: a scheme with "://", or nothing.
+// splitURI splits a URI at the boundaries of its authority. before is the part before
+// the authority: a scheme with "://", or "".
 func splitURI(s string) (scheme, authority, before string) {
 	rest := s
 	if head, after, ok := strings.Cut(s, "://"); ok && head != "" && !strings.Contains(head, ":") {
@@ -137,9 +138,9 @@ func splitURI(s string) (scheme, authority, before string) {
 	return scheme, authority, s[:len(s)-len(rest)]
 }
 
-// SafeName is the name or URI of a target without a password, for people. It
-// works on any text: where that is no good URI, all from the first colon to
-// the last "@" may be a password, with slashes in it, say.
+// SafeName returns the name or URI of a target without its password, for messages. It
+// works on any string: if s is not a valid URI, everything from the first colon to the
+// last "@" may be a password that contains slashes.
 func SafeName(s string) string {
 	if !strings.Contains(s, "@") {
 		return s

@@ -11,19 +11,20 @@ import (
 	"bolt/inventory/match"
 )
 
-// Where returns those of targets about which an expression is true, in their
-// order, and those about which it cannot say, because it asks for facts that are
-// not known: they are not in the inventory, and none were collected.
+// Where returns the targets for which an expression is true, in their order. It
+// also returns the targets for which the expression cannot be evaluated, because
+// it uses unknown facts: they are not in the inventory, and none were collected.
 //
-// What targets have is what Data says, but for two things. Facts that were
-// collected count too (see Options.CachedFacts); and features are those that are
-// written down, without the one that local targets are assumed to have. What is
-// secret is compared as what it is; errors have nothing of it. No more
-// is read, and no more references resolved, than the expression uses, so that
-// choosing a few of many targets asks for the passwords of none.
+// The expression is evaluated on the same values as Data, with two exceptions.
+// Collected facts are used, too (see Options.CachedFacts). Features are the
+// configured features, without the one that local targets are assumed to have.
+// Secret values are compared in clear, and errors do not contain them. Where
+// reads only the data and resolves only the references that the expression uses,
+// so that choosing a few of many targets does not prompt for passwords.
 //
-// Errors are *fault.Error: bolt/match-error for a value that cannot be asked what
-// the expression asks, bolt/unknown-transport, or what a plugin returned.
+// Errors are *fault.Error: bolt/match-error for a value of a type that the
+// expression cannot be applied to, bolt/unknown-transport, or an error of a
+// plugin.
 func (inv *Inventory) Where(ctx context.Context, x *match.Expr, targets []*Target) (found, unknown []*Target, err error) {
 	if err := inv.takeTurn(ctx); err != nil {
 		return nil, nil, err
@@ -53,36 +54,37 @@ func (inv *Inventory) Where(ctx context.Context, x *match.Expr, targets []*Targe
 	return found, unknown, nil
 }
 
-// unanswered is the error of an expression about a target; what names the
-// expression.
+// unanswered converts an error of evaluating an expression for a target. what
+// names the expression.
 func (inv *Inventory) unanswered(err error, t *Target, what string) error {
 	if e, ok := errors.AsType[*match.TypeError](err); ok {
-		return &fault.Error{Kind: "bolt/match-error", Msg: fmt.Sprintf("The %s asks of %s what it cannot be asked: %v", what, t.SafeName(), e), Err: err}
+		return &fault.Error{Kind: "bolt/match-error", Msg: fmt.Sprintf("The %s cannot be applied to %s: %v", what, t.SafeName(), e), Err: err}
 	}
 	return err
 }
 
-// A chooser tells expressions about targets. It reads what they use of the
-// inventory and no more, so it merges for itself. It belongs to the holder of
-// turn.
+// A chooser supplies data of targets to expressions. It reads only the parts of
+// the inventory that they use, so it has its own merged data. It belongs to the
+// holder of turn.
 type chooser struct {
 	inv    *Inventory
-	keys   []string // what it reads of groups and targets: of dataKeys, and addressKeys
-	facts  []string // that are used, nil for all
+	keys   []string // keys that it reads of groups and targets: of dataKeys, and addressKeys
+	facts  []string // used facts, nil for all
 	groups map[string]*choice
 	parts  map[*group]*layer
 }
 
-// choice is what all targets in the same groups have from these.
+// choice is the data that all targets in the same groups get from these groups.
 type choice struct {
 	layer
 	names []any // of the groups, nearest first
 }
 
-// addressKeys stands for the part of config that says where a target is.
+// addressKeys stands for the part of config that contains the address of a
+// target.
 const addressKeys = "config: transport, host"
 
-// newChooser makes a chooser for the expressions of groups.
+// newChooser makes a chooser for the match expressions of groups.
 func (inv *Inventory) newChooser(groups ...*group) *chooser {
 	c := &chooser{inv: inv, groups: make(map[string]*choice), parts: make(map[*group]*layer)}
 	for _, k := range []struct {
@@ -115,8 +117,8 @@ func anyUses(groups []*group, names []string) bool {
 	return false
 }
 
-// addressOf leaves of config what says where a target is, so that passwords are
-// not looked up. What is a reference as a whole stays.
+// addressOf returns only the address options of config, so that passwords are not
+// looked up. A value that is itself a reference is kept.
 func addressOf(config any) any {
 	m, ok := config.(*ordered.Map)
 	if !ok || isReference(m) {
@@ -137,12 +139,12 @@ func addressOf(config any) any {
 	return part
 }
 
-// about is a target in the given groups as expressions see it.
+// about returns a target in the given groups as the subject of an expression.
 func (c *chooser) about(t *Target, s *state, groups []*group) match.Subject {
 	return &subject{c: c, t: t, s: s, groups: groups}
 }
 
-// of merges what groups give.
+// of merges the data of groups.
 func (c *chooser) of(ctx context.Context, groups []*group) (*choice, error) {
 	var key []byte
 	for _, g := range groups {
@@ -170,17 +172,17 @@ func (c *chooser) of(ctx context.Context, groups []*group) (*choice, error) {
 	return l, nil
 }
 
-// subject is a target as an expression sees it. What it has is looked up when it
-// is asked for.
+// subject is a target as the subject of an expression. Its values are looked up
+// when they are used.
 type subject struct {
 	c      *chooser
 	t      *Target
 	s      *state
 	groups []*group
 
-	from  *choice // what its groups give
-	own   *layer  // what is said about itself
-	asked bool    // for facts: these are there, and known says that they are all
+	from  *choice // data from its groups
+	own   *layer  // the target's own data
+	asked bool    // facts is set, and known reports whether it has all facts
 	facts *ordered.Map
 	known bool
 }
@@ -222,7 +224,7 @@ func textList(texts []string) []any {
 	return list
 }
 
-// read merges what the inventory says.
+// read merges the target's data from the inventory.
 func (a *subject) read(ctx context.Context) error {
 	if a.from != nil {
 		return nil
@@ -257,8 +259,7 @@ func (a *subject) factsValue(ctx context.Context) (any, bool, error) {
 	return a.facts, a.known, nil
 }
 
-// address is where the target is, as far as the inventory says it: its transport,
-// or its host.
+// address returns the target's transport or host from the inventory.
 func (a *subject) address(name string) (any, error) {
 	var u uri
 	if a.s.uri != "" {

@@ -459,7 +459,7 @@ targets: [{name: x, vars: {b: [{_plugin: hidden}]}}]
 		}
 	}
 	_, _, err := inv.Where(t.Context(), parse(t, "vars.a"), inv.AllTargets())
-	checkFails(t, err, "bolt/match-error The expression cannot be applied to x: vars.a is a text, which is neither true nor false: compare it with something, or with null")
+	checkFails(t, err, "bolt/match-error The expression cannot be applied to x: vars.a is a string, which is neither true nor false: compare it with a value or with null")
 }
 
 // TestMatchGroupsConcurrently: whoever asks first, everybody is told the same.
@@ -498,7 +498,7 @@ func TestMatchGroupsConcurrently(t *testing.T) {
 
 func TestMatchGroupErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		`groups: [{name: g, groups: [{name: h, match: 'facts.a == and'}]}]`: "bolt.inventory/validation-error The match of group h is wrong (group h in g in all, iv.yaml): column 12: expected a name, a text, a number or a list, found 'and'\n  facts.a == and\n             ^",
+		`groups: [{name: g, groups: [{name: h, match: 'facts.a == and'}]}]`: "bolt.inventory/validation-error The match of group h is wrong (group h in g in all, iv.yaml): column 12: expected a name, a string, a number or a list, found 'and'\n  facts.a == and\n             ^",
 		`groups: [{name: g, match: 5}]`:                                     "bolt/validation-error Invalid configuration at iv.yaml:\n  Value at 'groups.0.match' must be of type String",
 		`groups: [{name: g, match: {_plugin: x}}]`:                          "bolt/validation-error Invalid configuration at iv.yaml:\n  Value at 'groups.0.match' is a plugin reference, which is unsupported at this location",
 	} {
@@ -573,7 +573,7 @@ func TestWhere(t *testing.T) {
 		t.Error("a password was asked for")
 	}
 	_, _, err := inv.Where(t.Context(), parse(t, `facts.os`), inv.AllTargets())
-	checkFails(t, err, "bolt/match-error The expression cannot be applied to a: facts.os is a map, which is neither true nor false: compare it with something, or with null")
+	checkFails(t, err, "bolt/match-error The expression cannot be applied to a: facts.os is a map, which is neither true nor false: compare it with a value or with null")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := inv.Where(ctx, parse(t, `true`), inv.AllTargets()); !errors.Is(err, context.Canceled) {

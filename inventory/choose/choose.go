@@ -75,8 +75,8 @@ func (c *Choice) From(ctx context.Context, inv *inventory.Inventory, targets []*
 			return nil, err
 		}
 		if len(factless) > 0 {
-			o.Warn("no_facts", fmt.Sprintf("Nothing is known of the facts of %d of %d targets, or not enough for --where: they are left out. "+
-				"\"bolt facts collect\" collects facts.", len(factless), among))
+			o.Warn("no_facts", fmt.Sprintf("The facts of %d of %d targets are missing or incomplete, so --where does not select them. "+
+				"Run \"bolt facts collect\" to collect facts.", len(factless), among))
 		}
 	}
 	switch {

@@ -41,5 +41,5 @@ func Read(ctx context.Context, path string, warn func(id, text string)) (*ordere
 
 // ofAnsible returns the hint for an Ansible inventory.
 func ofAnsible(path string) string {
-	return fmt.Sprintf("If %s is an inventory of Ansible's, write an inventory.yaml of these two lines: '_plugin: ansible' and 'path: %[1]s'", path)
+	return fmt.Sprintf("If %s is an Ansible inventory, write an inventory.yaml with these two lines: '_plugin: ansible' and 'path: %[1]s'", path)
 }

@@ -10,7 +10,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// equal compares two values of any types. A text equals what is written like it.
+// equal compares two values of any type. A string equals a value that is written
+// like it.
 func equal(a, b any) bool {
 	if x, ok := numeric(a); ok {
 		if y, ok := numeric(b); ok {
@@ -48,7 +49,7 @@ func equal(a, b any) bool {
 	return ok && also && x == y
 }
 
-// composite reports whether a value is made of others.
+// composite reports whether a value is a list or a map.
 func composite(v any) bool {
 	switch v.(type) {
 	case []any, *ordered.Map:
@@ -58,7 +59,7 @@ func composite(v any) bool {
 }
 
 // compare orders two values, if they can be ordered: numbers by their value, all
-// else as texts.
+// other values as strings.
 func compare(a, b any) (int, bool) {
 	if x, ok := numeric(a); ok {
 		if y, ok := numeric(b); ok {
@@ -73,7 +74,7 @@ func compare(a, b any) (int, bool) {
 	return compareTexts(x, y), true
 }
 
-// orderable reports whether a value may be before or after another one.
+// orderable reports whether a value can be before or after another one.
 func orderable(v any) bool {
 	if _, ok := v.(string); ok {
 		return true
@@ -82,8 +83,8 @@ func orderable(v any) bool {
 	return ok
 }
 
-// numeric gives a number's value: int64, float64 or *big.Int. YAML can write what
-// is not a number, which is none here either.
+// numeric returns a number's value: int64, float64 or *big.Int. YAML's NaN does
+// not count as a number.
 func numeric(v any) (any, bool) {
 	switch v := v.(type) {
 	case number:
@@ -110,7 +111,7 @@ func compareNumbers(a, b any) int {
 	return exact(a).Cmp(exact(b))
 }
 
-// exact is a number without rounding.
+// exact returns a number without rounding.
 func exact(v any) *big.Float {
 	switch v := v.(type) {
 	case int64:
@@ -121,7 +122,7 @@ func exact(v any) *big.Float {
 	return big.NewFloat(v.(float64))
 }
 
-// textOf is how a value is written, for one that is not made of others.
+// textOf returns the string form of a value; ok is false for a list or map.
 func textOf(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -140,8 +141,9 @@ func textOf(v any) (string, bool) {
 	return "", false
 }
 
-// compareTexts orders texts as people order versions: runs of digits by their
-// number, all else by its bytes. What is longer by a part comes later.
+// compareTexts orders strings in the manner of versions: runs of digits by their
+// number, other parts by their bytes. If one string is a prefix of the other, the
+// longer one comes later.
 func compareTexts(a, b string) int {
 	for a != "" && b != "" {
 		if !digit(a[0]) || !digit(b[0]) {
@@ -166,7 +168,7 @@ func compareTexts(a, b string) int {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits cuts the run of digits that s begins with, without zeros in front.
+// digits splits the leading run of digits off s and removes its leading zeros.
 func digits(s string) (run, rest string) {
 	n := 0
 	for n < len(s) && digit(s[n]) {
@@ -175,8 +177,8 @@ func digits(s string) (run, rest string) {
 	return strings.TrimLeft(s[:n], "0"), s[n:]
 }
 
-// describe says what kind of value it is, in words for messages. The value is
-// not among them: variables may be secrets.
+// describe returns the kind of a value for messages. It does not include the
+// value, because variables may be secrets.
 func describe(v any) string {
 	switch v.(type) {
 	case nil:
@@ -184,7 +186,7 @@ func describe(v any) string {
 	case bool:
 		return "true or false"
 	case string:
-		return "a text"
+		return "a string"
 	case []any:
 		return "a list"
 	case *ordered.Map:

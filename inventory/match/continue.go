@@ -2,9 +2,9 @@ package match
 
 import "strings"
 
-// Continuations returns what an expression that begins with prefix can continue with,
-// each as the whole expression: names, lists after "in", and "and" and "or" after a
-// comparison.
+// Continuations returns possible continuations of an expression that begins with
+// prefix, each as the whole expression: names, lists after "in", and "and" and "or"
+// after a comparison.
 func Continuations(prefix string) []string {
 	begin := strings.TrimRight(prefix, "abcdefghijklmnopqrstuvwxyz")
 	before, last := strings.TrimRight(begin, " "), prefix[len(begin):]

@@ -1,39 +1,40 @@
-// Package match is the language in which people say which targets they mean:
+// Package match implements the expression language that selects targets:
 //
 //	facts.os.family == "Debian" and not (facts.role in ["db", "mail"])
 //
-// The grammar, where [ ] is what may be left out and { } what may come again:
+// The grammar, where [ ] marks optional parts and { } repeated parts:
 //
 //	expression = all { "or" all }
 //	all        = one { "and" one }
 //	one        = "not" one | "(" expression ")" | comparison
 //	comparison = operand [ operator operand ]
 //	operator   = "==" | "!=" | "<" | "<=" | ">" | ">=" | "=~" | "!~" | [ "not" ] "in"
-//	operand    = text | number | "true" | "false" | "null" | list | path
+//	operand    = string | number | "true" | "false" | "null" | list | path
 //	list       = "[" [ literal { "," literal } ] "]"
-//	path       = name { "." word | "." text | "[" text "]" | "[" number "]" }
+//	path       = name { "." word | "." string | "[" string "]" | "[" number "]" }
 //
-// The names are those of Names. Texts stand in double or single quotes; a
-// backslash makes the quote and the backslash ordinary and is itself ordinary
-// before everything else, so patterns can be written as they are. There are no
-// functions and there is no arithmetic.
+// The names are listed by Names. Strings are in double or single quotes. A backslash
+// escapes the quote and the backslash; before any other character it is an ordinary
+// character, so patterns need no extra backslashes. There are no functions and there
+// is no arithmetic.
 //
-// What is not there is null. What machines tell comes as text and as numbers
-// alike ("9", "9.10", 8), so a text equals a number, true or false that is
-// written so. Texts are ordered as versions are: runs of digits by their number,
-// so "9.9" is before "9.10"; and a text is compared with a number as it is
-// written. Null is neither before nor after anything, matches no pattern and is
-// in no list. A list or a map is neither equal nor unequal to a text, a number,
-// true or false, nor can it be in a list of texts that is written down, or a key of
-// a map: that is a TypeError, as groups != "web" would be true of all.
+// A missing value is null. Machines report values as strings and as numbers alike
+// ("9", "9.10", 8), so a string equals a number, true or false that is written the
+// same. Strings are ordered like versions: runs of digits by their number, so "9.9"
+// is before "9.10". A string is compared with a number as the number is written.
+// Null is neither before nor after anything, matches no pattern and is in no list. A
+// list or a map cannot be compared for equality with a string, a number, true or
+// false. It can neither be in a literal list of strings nor be a key of a map. Such
+// a comparison is a TypeError, because groups != "web" would otherwise be true for
+// all targets.
 //
-// Of a target something may be unknown, say because its facts were never
-// collected. Then the answer is Unknown where it depends on that, as in SQL:
-// Unknown or Yes is Yes, Unknown and No is No, not Unknown is Unknown.
+// Values of a target can be unknown, for example because its facts were never
+// collected. If the result depends on such a value, the answer is Unknown, as in
+// SQL: Unknown or Yes is Yes, Unknown and No is No, not Unknown is Unknown.
 //
-// An expression has at most 16 KiB, and parentheses and "not" stand at most 100
-// deep in each other. Patterns are those of package regexp, whose matching takes
-// time that is linear in the text.
+// An expression has at most 16 KiB, and parentheses and "not" are nested at most 100
+// deep. Patterns use the syntax of package regexp, which matches in time linear in
+// the length of the string.
 package match
 
 import (
@@ -45,22 +46,22 @@ import (
 	"bolt/format/ordered"
 )
 
-// Names lists the names that an expression can begin a path with, in the order
-// in which people are told of them. Only facts and vars have members.
+// Names lists the names that a path can begin with, in the order in which messages
+// list them. Only facts and vars have members.
 func Names() []string {
 	return []string{"name", "uri", "host", "alias", "transport", "groups", "features", "facts", "vars"}
 }
 
-// A Subject is what an expression is about.
+// A Subject supplies the values that an expression is evaluated on.
 type Subject interface {
-	// Value gives what one of Names stands for, as one of the types that an
-	// ordered.Map holds. known is false if that is not all: nothing is known then
-	// of what is not in the value, which is something else than there being
-	// nothing. The value is not changed.
+	// Value returns the value of one of Names, as one of the types that an
+	// ordered.Map holds. known is false if the value is incomplete; values that it
+	// does not contain are then unknown, not null. The caller does not change the
+	// value.
 	Value(ctx context.Context, name string) (v any, known bool, err error)
 }
 
-// An Answer says whether a subject matches.
+// An Answer is the result of matching a subject.
 type Answer uint8
 
 // The answers.
@@ -77,8 +78,8 @@ func answer(yes bool) Answer {
 	return No
 }
 
-// An Expr is a parsed expression. It is not changed, so it is safe for
-// concurrent use.
+// An Expr is a parsed expression. It never changes, so it is safe for concurrent
+// use.
 type Expr struct {
 	root  condition
 	paths [][]any
@@ -90,7 +91,7 @@ func (e *Expr) Uses(name string) bool {
 }
 
 // Members lists the members of name, such as facts, that the expression has paths
-// to, each once; ok is false if it uses all of it.
+// to, each once; ok is false if the expression uses name as a whole.
 func (e *Expr) Members(name string) (members []string, ok bool) {
 	for _, p := range e.paths {
 		if p[0] != name {
@@ -106,20 +107,21 @@ func (e *Expr) Members(name string) (members []string, ok bool) {
 	return members, true
 }
 
-// Match asks the expression about a subject. An error is a subject's, or a
-// *TypeError.
+// Match evaluates the expression for a subject. An error is an error of the subject,
+// or a *TypeError.
 func (e *Expr) Match(ctx context.Context, s Subject) (Answer, error) { return e.root.eval(ctx, s) }
 
-// A TypeError says that a value cannot be asked what the expression asks of it:
-// whether a text is true, or whether a list is a text or greater than something.
+// A TypeError reports that an operation cannot be applied to the type of a value.
+// Examples are a string that is used as a condition, and a list that is compared
+// with a string.
 type TypeError struct {
 	Path string // of the value
-	Msg  string // what it is, and what to do
+	Msg  string // the type of the value, and the remedy
 }
 
 func (e *TypeError) Error() string { return e.Path + " " + e.Msg }
 
-// condition is a part of an expression that has an answer.
+// condition is a part of an expression that has an Answer.
 type condition interface {
 	eval(ctx context.Context, s Subject) (Answer, error)
 	write(w *printer, within int)
@@ -129,9 +131,10 @@ type (
 	or  struct{ a, b condition }
 	and struct{ a, b condition }
 	not struct{ a condition }
-	// truth is an operand that stands alone.
+	// truth is an operand without an operator.
 	truth struct{ a operand }
-	// comparison has an operator of the grammar; pattern is b's for =~ and !~.
+	// comparison has an operator of the grammar; pattern is the compiled b for =~
+	// and !~.
 	comparison struct {
 		op      string
 		a, b    operand
@@ -139,13 +142,13 @@ type (
 	}
 )
 
-// operand is a literal, a list of them, or a path.
+// operand is a literal, a list of literals, or a path.
 type operand struct {
-	path  []any // of texts and ints; the first is the name; nil for a literal
+	path  []any // strings and ints; the first is the name; nil for a literal
 	value any   // of a literal: nil, bool, string, number or []any of these
 }
 
-// number is a number as it is written in the expression.
+// number is a number and its notation in the expression.
 type number struct {
 	text  string
 	value any // int64 or float64
@@ -197,7 +200,7 @@ func (o truth) eval(ctx context.Context, s Subject) (Answer, error) {
 	case true, "true":
 		return Yes, nil
 	}
-	return No, &TypeError{o.a.String(), fmt.Sprintf("is %s, which is neither true nor false: compare it with something, or with null", describe(v))}
+	return No, &TypeError{o.a.String(), fmt.Sprintf("is %s, which is neither true nor false: compare it with a value or with null", describe(v))}
 }
 
 func (o comparison) eval(ctx context.Context, s Subject) (Answer, error) {
@@ -244,8 +247,8 @@ func (o comparison) eval(ctx context.Context, s Subject) (Answer, error) {
 	return answer(c >= 0), nil
 }
 
-// comparable is the error of a list or map that is compared with what is none:
-// the answer would always be the same, and people mean another question.
+// comparable returns an error if only one of a and b is a list or map: the answer
+// would always be the same, and the user probably meant another comparison.
 func (o comparison) comparable(a, b any) error {
 	if a == nil || b == nil || composite(a) == composite(b) {
 		return nil
@@ -268,7 +271,7 @@ func (o comparison) matches(v any) (bool, error) {
 	}
 	text, ok := textOf(v)
 	if !ok {
-		return false, &TypeError{o.a.String(), fmt.Sprintf("is %s, and only a text can match a pattern", describe(v))}
+		return false, &TypeError{o.a.String(), fmt.Sprintf("is %s, and only a string can match a pattern", describe(v))}
 	}
 	return o.pattern.MatchString(text), nil
 }
@@ -281,7 +284,7 @@ func (o comparison) in(v, set any) (bool, error) {
 		if v == nil {
 			return false, nil
 		}
-		if o.b.path == nil && composite(v) { // which has literals in it alone
+		if o.b.path == nil && composite(v) { // such a list contains only literals
 			return false, o.never(v)
 		}
 		for _, e := range set {
@@ -301,10 +304,11 @@ func (o comparison) in(v, set any) (bool, error) {
 		_, has := set.Get(text)
 		return has, nil
 	}
-	return false, &TypeError{o.b.String(), fmt.Sprintf("is %s, and nothing is in it: use == or =~", describe(set))}
+	return false, &TypeError{o.b.String(), fmt.Sprintf("is %s, which has no elements: use == or =~", describe(set))}
 }
 
-// never is the error of a list or map that is asked for in what has none in it.
+// never returns the error for a list or map before "in", if the right side cannot
+// contain lists or maps.
 func (o comparison) never(v any) error {
 	msg := fmt.Sprintf("is %s, which is never in %s", describe(v), o.b)
 	if _, list := v.([]any); list {
@@ -313,7 +317,7 @@ func (o comparison) never(v any) error {
 	return &TypeError{o.a.String(), msg}
 }
 
-// get gives an operand's value.
+// get returns an operand's value.
 func (o operand) get(ctx context.Context, s Subject) (v any, known bool, err error) {
 	if o.path == nil {
 		return o.value, true, nil
@@ -326,14 +330,15 @@ func (o operand) get(ctx context.Context, s Subject) (v any, known bool, err err
 		v = member(v, step)
 	}
 	if !known {
-		// A map may have more in it than is known, all else is as it is.
+		// Only a map can have unknown members; all other values are complete.
 		_, more := v.(*ordered.Map)
 		known = v != nil && !more
 	}
 	return v, known, nil
 }
 
-// member is what a step of a path leads to, nil if there is nothing.
+// member returns the member of v that one step of a path selects, nil if there is
+// none.
 func member(v, step any) any {
 	switch at := v.(type) {
 	case *ordered.Map:

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// maxSize is the length of an expression. People write lines; what programs
-	// write has lists of names in it.
+	// maxSize is the maximum length of an expression. Users type single lines; expressions
+	// that programs write contain long lists of names.
 	maxSize = 16 << 10
-	// maxDepth is how deep parentheses and "not" stand in each other.
+	// maxDepth is the maximum nesting of parentheses and "not".
 	maxDepth = 100
-	// maxDigits is the length of a number, which then has one meaning as an
-	// int64 or float64.
+	// maxDigits is the maximum length of a number. Such a number has one meaning as an int64
+	// or float64.
 	maxDigits = 18
 )
 
-// Parse reads an expression about a target. Its error is an *Error.
+// Parse parses an expression about a target. Its error is an *Error.
 func Parse(input string) (*Expr, error) { return parse(input, nil) }
 
-// ParseOf reads an expression about something else than a target. Its paths begin with one of
-// names, and each can have parts. The error is an *Error.
+// ParseOf parses an expression about a subject that is not a target. Its paths begin with one
+// of names, and each can have parts. The error is an *Error.
 func ParseOf(input string, names ...string) (*Expr, error) { return parse(input, names) }
 
 func parse(input string, names []string) (*Expr, error) {
@@ -55,10 +55,10 @@ func parse(input string, names []string) (*Expr, error) {
 	return &Expr{root: root, paths: p.paths}, nil
 }
 
-// parser reads one token ahead.
+// parser parses with one token of lookahead.
 type parser struct {
 	input string
-	names []string // with which a path can begin
+	names []string // names that a path can begin with
 	whole bool     // only facts and vars have parts
 	tok   token
 	paths [][]any
@@ -70,12 +70,12 @@ func (p *parser) next() error {
 	return err
 }
 
-// is reports whether the token is a sign or keyword.
+// is reports whether the token is the sign or keyword s.
 func (p *parser) is(s string) bool {
 	return (p.tok.kind == sign || p.tok.kind == word) && p.tok.text == s
 }
 
-// take goes on if the token is a sign or keyword.
+// take consumes the token if it is the sign or keyword s.
 func (p *parser) take(s string) (bool, error) {
 	if !p.is(s) {
 		return false, nil
@@ -83,7 +83,7 @@ func (p *parser) take(s string) (bool, error) {
 	return true, p.next()
 }
 
-// expect is take for what must stand here.
+// expect is take for a required token.
 func (p *parser) expect(s, what string) error {
 	ok, err := p.take(s)
 	if err == nil && !ok {
@@ -94,7 +94,7 @@ func (p *parser) expect(s, what string) error {
 
 func (p *parser) unexpected(want string) error {
 	if p.tok.kind == word && keyword(strings.ToLower(p.tok.text)) && !keyword(p.tok.text) {
-		return p.fail(p.tok.at, "expected %s, found %s: it is written in small letters", want, p.tok)
+		return p.fail(p.tok.at, "expected %s, found %s: it must be in lower case", want, p.tok)
 	}
 	return p.fail(p.tok.at, "expected %s, found %s", want, p.tok)
 }
@@ -162,7 +162,7 @@ func (p *parser) one(depth int) (condition, error) {
 			return nil, err
 		}
 		if p.operator() != "" {
-			return nil, p.fail(p.tok.at, "what stands in parentheses is true or false and cannot be compared")
+			return nil, p.fail(p.tok.at, "an expression in parentheses is true or false and cannot be compared")
 		}
 		return a, nil
 	}
@@ -171,7 +171,8 @@ func (p *parser) one(depth int) (condition, error) {
 
 func (p *parser) column(at int) int { return p.fail(at, "").(*Error).Column }
 
-// operator is the operator that the token is or, with "not", begins; "" if none.
+// operator returns the operator that the token is or, with "not", begins; "" if there is
+// none.
 func (p *parser) operator() string {
 	switch {
 	case p.is("not"):
@@ -194,7 +195,7 @@ func (p *parser) comparison() (condition, error) {
 	op := p.operator()
 	if op == "" {
 		if what := a.never(); what != "" {
-			return nil, p.fail(at, "%s alone is neither true nor false: compare it with something", what)
+			return nil, p.fail(at, "%s alone is neither true nor false: compare it with a value", what)
 		}
 		return truth{a}, nil
 	}
@@ -223,7 +224,7 @@ func (p *parser) comparison() (condition, error) {
 		}
 	}
 	if p.operator() != "" {
-		return nil, p.fail(p.tok.at, "a comparison cannot be compared: put \"and\" between two of them")
+		return nil, p.fail(p.tok.at, "the result of a comparison cannot be compared: put \"and\" between two of them")
 	}
 	return c, nil
 }
@@ -235,12 +236,12 @@ func (p *parser) pattern(o operand, at int) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(s)
 	if e, ok := err.(*syntax.Error); ok {
-		return nil, p.fail(at, "the pattern is wrong: %s", e.Code)
+		return nil, p.fail(at, "the pattern is invalid: %s", e.Code)
 	}
 	return re, err
 }
 
-// never says what an operand is that is never true or false, "" if it may be.
+// never describes an operand that can never be true or false; it returns "" for all others.
 func (o operand) never() string {
 	if o.path == nil {
 		if _, ok := o.value.(bool); ok {
@@ -257,7 +258,7 @@ func (o operand) never() string {
 	return ""
 }
 
-// isText reports whether an operand is a path that always leads to a text.
+// isText reports whether an operand is a path whose value is always a string.
 func (o operand) isText() bool {
 	return len(o.path) == 1 && slices.Contains([]string{"name", "uri", "host", "transport"}, o.path[0].(string))
 }
@@ -270,11 +271,11 @@ func (p *parser) operand() (operand, error) {
 	if p.tok.kind == word && !keyword(p.tok.text) {
 		return p.path()
 	}
-	v, err := p.literal("a name, a text, a number or a list")
+	v, err := p.literal("a name, a string, a number or a list")
 	return operand{value: v}, err
 }
 
-// literal = text | number | "true" | "false" | "null"
+// literal = string | number | "true" | "false" | "null"
 func (p *parser) literal(want string) (any, error) {
 	var v any
 	switch {
@@ -299,7 +300,7 @@ func (p *parser) literal(want string) (any, error) {
 func (p *parser) number() (number, error) {
 	n := number{text: p.tok.text}
 	if len(n.text) > maxDigits {
-		return n, p.fail(p.tok.at, "a number has at most %d digits; put quotes around a text", maxDigits)
+		return n, p.fail(p.tok.at, "a number has at most %d digits; put quotes around a string", maxDigits)
 	}
 	var err error
 	if strings.Contains(n.text, ".") {
@@ -309,7 +310,7 @@ func (p *parser) number() (number, error) {
 	}
 	after := p.tok.at + len(n.text)
 	if after < len(p.input) && (letter(p.input[after]) || p.input[after] == '.') {
-		return n, p.fail(p.tok.at, "what begins with a digit and is no number stands in quotes: \"9.4.2\"")
+		return n, p.fail(p.tok.at, "a value that begins with a digit and is not a number must be in quotes: \"9.4.2\"")
 	}
 	return n, err
 }
@@ -325,7 +326,7 @@ func (p *parser) list() (operand, error) {
 			}
 		}
 		var v any
-		v, err = p.literal("a text, a number or ]")
+		v, err = p.literal("a string, a number or ]")
 		list = append(list, v)
 	}
 	if err == nil {
@@ -334,7 +335,7 @@ func (p *parser) list() (operand, error) {
 	return operand{value: list}, err
 }
 
-// path = name { "." word | "." text | "[" text "]" | "[" number "]" }
+// path = name { "." word | "." string | "[" string "]" | "[" number "]" }
 func (p *parser) path() (operand, error) {
 	name := p.tok
 	if !slices.Contains(p.names, name.text) {
@@ -346,7 +347,7 @@ func (p *parser) path() (operand, error) {
 	}
 	for p.is(".") || p.is("[") {
 		if p.whole && name.text != "facts" && name.text != "vars" {
-			return o, p.fail(p.tok.at, "%s has no parts; only facts and vars have", name.text)
+			return o, p.fail(p.tok.at, "%s has no parts; only facts and vars have parts", name.text)
 		}
 		step, err := p.step()
 		if err != nil {
@@ -358,7 +359,7 @@ func (p *parser) path() (operand, error) {
 	return o, nil
 }
 
-// step reads one step of a path.
+// step parses one step of a path.
 func (p *parser) step() (any, error) {
 	bracket := p.is("[")
 	if err := p.next(); err != nil {
@@ -373,15 +374,15 @@ func (p *parser) step() (any, error) {
 	case p.tok.kind == digitsOf && bracket:
 		i, err := strconv.Atoi(p.tok.text)
 		if err != nil || i < 0 {
-			return nil, p.fail(p.tok.at, "a place in a list is a whole number from 0")
+			return nil, p.fail(p.tok.at, "a position in a list must be an integer, at least 0")
 		}
 		step = i
 	case bracket:
-		return nil, p.unexpected("a text or a number in brackets")
+		return nil, p.unexpected("a string or a number in brackets")
 	case p.tok.kind == digitsOf:
-		return nil, p.fail(p.tok.at, "expected a member's name, found '%s': a place in a list is written [%s]", p.tok.text, p.tok.text)
+		return nil, p.fail(p.tok.at, "expected a member's name, found '%s': write a position in a list as [%s]", p.tok.text, p.tok.text)
 	default:
-		return nil, p.unexpected("a member's name, in quotes if it is no plain word")
+		return nil, p.unexpected("a member's name, in quotes if it is not a plain word")
 	}
 	if err := p.next(); err != nil {
 		return nil, err
@@ -392,17 +393,17 @@ func (p *parser) step() (any, error) {
 	return step, nil
 }
 
-// unknown is the error for a word that is no name.
+// unknown returns the error for a word that is not a name.
 func (p *parser) unknown(t token) error {
 	if keyword(strings.ToLower(t.text)) {
-		return p.unexpected("a name, a text, a number or a list")
+		return p.unexpected("a name, a string, a number or a list")
 	}
-	hint := "texts stand in quotes"
+	hint := "put strings in quotes"
 	if p.whole {
-		hint += ", and facts are written facts." + t.text
+		hint += ", and write a fact as facts." + t.text
 	}
 	if near := spelling.Near(t.text, p.names); near != "" {
-		hint = "did you mean " + near + "? Texts stand in quotes"
+		hint = "did you mean " + near + "? Put strings in quotes"
 	}
 	return p.fail(t.at, "unknown name '%s': %s. The names are %s", t.text, hint, strings.Join(p.names, ", "))
 }

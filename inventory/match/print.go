@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// String writes the expression in its one canonical form: double quotes, one
-// blank around operators, no parentheses that change nothing. Parse reads it
-// back to an equal one.
+// String returns the expression in its canonical form: double quotes, one space
+// around operators, no redundant parentheses. Parse of the result returns an
+// equal expression.
 func (e *Expr) String() string {
 	var w printer
 	e.root.write(&w, levelOr)
 	return w.String()
 }
 
-// The levels of the grammar, the loosest first.
+// The levels of the grammar, lowest precedence first.
 const (
 	levelOr = iota
 	levelAnd
@@ -23,8 +23,8 @@ const (
 
 type printer struct{ strings.Builder }
 
-// parens writes inner in parentheses if a part of this level cannot stand where
-// one of level within is wanted.
+// parens writes inner, in parentheses if an expression of this level cannot
+// stand at a position that requires level within.
 func (w *printer) parens(level, within int, inner func()) {
 	if level < within {
 		w.WriteByte('(')
@@ -33,8 +33,8 @@ func (w *printer) parens(level, within int, inner func()) {
 	inner()
 }
 
-// write: what stands on the right is of the next level, as Parse reads a chain
-// from the left.
+// write writes the right operand at the next level, because Parse parses a
+// chain from the left.
 func (o or) write(w *printer, within int) {
 	w.parens(levelOr, within, func() {
 		o.a.write(w, levelOr)
@@ -103,7 +103,7 @@ func literal(v any) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// quote writes a text so that Parse reads it.
+// quote quotes a string so that Parse can read it.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a token is.
+// kind is the kind of a token.
 type kind uint8
 
 const (
 	end      kind = iota
 	word          // a name, a member of a path, or a keyword
-	text          // in quotes; value has what it stands for
+	text          // in quotes; value is the unquoted string
 	digitsOf      // a number
 	sign          // an operator, or one of ()[],.
 )
 
-// token is a piece of an expression.
+// token is one lexical element of an expression.
 type token struct {
 	kind  kind
-	text  string // as it is written
-	value string // of a text
-	at    int    // where it begins, in bytes
+	text  string // as written
+	value string // of a string
+	at    int    // offset of its first byte
 }
 
-// String is for "found …".
+// String returns the token for messages ("found …").
 func (t token) String() string {
 	switch t.kind {
 	case end:
@@ -37,7 +37,7 @@ func (t token) String() string {
 	return "'" + t.text + "'"
 }
 
-// isWord reports whether s may stand in a path without quotes.
+// isWord reports whether s can be in a path without quotes.
 func isWord(s string) bool {
 	if s == "" || !letter(s[0]) {
 		return false
@@ -47,8 +47,9 @@ func isWord(s string) bool {
 
 func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// wordLen is the length of the word that s begins with. A dash is part of it,
-// but not its end: facts have dashes in their names, and there is no arithmetic.
+// wordLen returns the length of the word at the start of s. A word can contain a
+// dash but not end with one: fact names contain dashes, and there is no
+// arithmetic.
 func wordLen(s string) int {
 	n := 0
 	for n < len(s) && (letter(s[n]) || digit(s[n]) || s[n] == '-') {
@@ -90,20 +91,20 @@ func (p *parser) scan(at int) (token, error) {
 	return t, nil
 }
 
-// strange is the error for a character that begins no token.
+// strange returns the error for a character that cannot begin a token.
 func (p *parser) strange(at int) error {
 	rest := p.input[at:]
 	for _, other := range [...]struct{ sign, ours string }{
-		{"&", `"and" is written in letters`}, {"|", `"or" is written in letters`}, {"!", `"not" is written in letters`},
-		{"=", "== is the sign for equal"}, {"/", "patterns stand in quotes"}, {"$", "names have no $ in front"},
-		{"`", "texts stand in double or single quotes"}, {"{", "maps cannot be written"},
+		{"&", `write "and"`}, {"|", `write "or"`}, {"!", `write "not"`},
+		{"=", "write == for equal"}, {"/", "put patterns in quotes"}, {"$", "write names without $"},
+		{"`", "put strings in double or single quotes"}, {"{", "there are no map literals"},
 	} {
 		if strings.HasPrefix(rest, other.sign) {
-			return p.fail(at, "%s means nothing here: %s", other.sign, other.ours)
+			return p.fail(at, "unexpected %s: %s", other.sign, other.ours)
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(rest)
-	return p.fail(at, "%q means nothing here: texts stand in double or single quotes", r)
+	return p.fail(at, "unexpected character %q: put strings in double or single quotes", r)
 }
 
 func numberLen(s string) int {
@@ -119,7 +120,7 @@ func numberLen(s string) int {
 	return n
 }
 
-// scanText reads the text that begins with the quote at.
+// scanText reads the string whose quote is at at.
 func (p *parser) scanText(at int) (token, error) {
 	quote := p.input[at]
 	var b strings.Builder
@@ -134,18 +135,18 @@ func (p *parser) scanText(at int) (token, error) {
 			b.WriteByte(c)
 		}
 	}
-	return token{}, p.fail(at, "the text that begins here is never closed: its end is a %c", quote)
+	return token{}, p.fail(at, "the string that begins here is not closed: add a %c", quote)
 }
 
-// An Error is a mistake in an expression.
+// An Error is a syntax error in an expression.
 type Error struct {
-	Msg    string // what is wrong and what was expected
+	Msg    string // the problem and the expected token
 	Line   int    // from 1
 	Column int    // in characters, from 1
 	Text   string // the line
 }
 
-// Error is where and what, and below it the line with a caret.
+// Error returns position and message, and below them the line with a caret.
 func (e *Error) Error() string {
 	where := fmt.Sprintf("column %d", e.Column)
 	if e.Line > 1 {
@@ -155,8 +156,8 @@ func (e *Error) Error() string {
 	return where + ": " + e.Msg + "\n  " + line + "\n  " + strings.Repeat(" ", caret) + "^"
 }
 
-// excerpt is the part of the line around the mistake that fits a terminal, and
-// how far in it the mistake is.
+// excerpt returns the part of the line around the error that fits a terminal,
+// and the position of the error in that part.
 func (e *Error) excerpt() (line string, caret int) {
 	const before, width = 50, 76
 	runes := []rune(e.Text)
@@ -174,7 +175,7 @@ func (e *Error) excerpt() (line string, caret int) {
 	return string(runes), caret - first
 }
 
-// fail makes an Error about the byte at.
+// fail returns an Error at the byte offset at.
 func (p *parser) fail(at int, format string, args ...any) error {
 	head := p.input[:at]
 	start := strings.LastIndexByte(head, '\n') + 1

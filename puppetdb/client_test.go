@@ -145,7 +145,7 @@ func TestFailures(t *testing.T) {
 		{"half", plain(serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `[{"a":1},`)
-		})), "the connection ended before all of the answer had come", ""},
+		})), "the connection closed before the whole response arrived", ""},
 		{"half, but well sent", plain(serve(t, rows(`[{"a":1}, {"b":`))), "the connection ended before", ""},
 		{"empty", plain(serve(t, rows(``))), "the connection ended before", ""},
 		{"a page", plain(serve(t, rows(`<html>`))), "the answer is not JSON: invalid character '<'", ""},
@@ -356,7 +356,7 @@ func TestLarge(t *testing.T) {
 	c.maxRows = 1 << 20
 	_, err = c.Rows(t.Context(), Query{Text: "nodes {}"})
 	f := ofKind(t, err, kind)
-	if e, ok := errors.AsType[*largeError](err); !ok || e.Limit != 1<<20 || !strings.Contains(f.Msg, "the answer is larger than 1 MiB") || !strings.Contains(f.Hint, "fewer columns") {
+	if e, ok := errors.AsType[*largeError](err); !ok || e.Limit != 1<<20 || !strings.Contains(f.Msg, "the response is larger than 1 MiB") || !strings.Contains(f.Hint, "fewer columns") {
 		t.Errorf("got %q, hint %q", f.Msg, f.Hint)
 	}
 	c.maxRow = 1 << 10

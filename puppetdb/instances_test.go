@@ -66,7 +66,7 @@ func TestSettings(t *testing.T) {
 		{name: "no text", byDefault: `{"server_urls": [1]}`, err: "server_urls must be an Array of Strings"},
 		{name: "no list", byDefault: `{"server_urls": {}}`, err: "server_urls must be a String or an Array"},
 		{name: "no URL", byDefault: `{"server_urls": ["http://a", "b:8081"]}`, err: "entry 2 of server_urls: it does not begin with https://"},
-		{name: "a password", byDefault: `{"server_urls": ["https://me:s3cret@a"]}`, err: "it has a user in it"},
+		{name: "a password", byDefault: `{"server_urls": ["https://me:s3cret@a"]}`, err: "it contains a user"},
 		{name: "a query", byDefault: `{"server_urls": ["https://a/?x=s3cret"]}`, err: "more than a scheme"},
 		{name: "no time", byDefault: `{"server_urls": ["http://a"], "read_timeout": 0}`, err: "read_timeout must be a positive Integer"},
 		{name: "no headers", byDefault: `{"server_urls": ["http://a"], "headers": "x"}`, err: "headers must be a Hash"},

@@ -106,7 +106,7 @@ func TestFailures(t *testing.T) {
 		"#!/bin/sh\necho 'parameters: []'":         "parameters: expected a map",
 		"#!/bin/sh\necho 'environment: 1'":         "environment must be a string",
 		"#!/bin/sh\nyes | head -c 70000000":        "wrote more than 64 MiB",
-		"classes: []":                              "its first line does not say by what",
+		"classes: []":                              "its first line does not name an interpreter",
 		"#!/none":                                  "was not found",
 	} {
 		if _, err := classified(t, file(t, "enc", text), "n", ""); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "enc' failed: ") {

@@ -228,7 +228,7 @@ func TestFailures(t *testing.T) {
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, "<DescribeInstancesResponse>")
-		}, "ended before all of the answer", ""},
+		}, "closed before the whole response", ""},
 		{"wrong XML", answer(200, "<DescribeInstancesResponse><a></b>"), "not XML, or ends too early", ""},
 		{"no XML", answer(200, `{"a": 1}`), "not XML, or ends too early", ""},
 		{"something else", answer(200, "<html></html>"), "not one to DescribeInstances", ""},
@@ -261,7 +261,7 @@ func TestFailures(t *testing.T) {
 	t.Run("slow", func(t *testing.T) {
 		p, _, _ := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }))
 		p.o.Timeout = 100 * time.Millisecond
-		if _, err := resolve(t, p, `{`+static+`, "target_mapping": {"name": "id"}}`); err == nil || !strings.Contains(err.Error(), "no whole answer within 100ms") {
+		if _, err := resolve(t, p, `{`+static+`, "target_mapping": {"name": "id"}}`); err == nil || !strings.Contains(err.Error(), "no complete response within 100ms") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -279,7 +279,7 @@ func TestFailures(t *testing.T) {
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"value":`)
-		}, nil, "ended before all of the answer", ""},
+		}, nil, "closed before the whole response", ""},
 		{"wrong JSON", answer(200, `{"value": `), nil, "is no JSON object", ""},
 		{"something else", answer(200, `{"value": {}}`), nil, "is no list of resources", ""},
 		{"machines of another form", answer(200, `{"value": [{"properties": {"networkProfile": []}}, 1, null]}`), nil, "", ""},
@@ -308,7 +308,7 @@ func TestFailures(t *testing.T) {
 	t.Run("slow", func(t *testing.T) {
 		p, _ := serve(t, &fakeAzure{list: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 		p.o.Timeout = 100 * time.Millisecond
-		if _, err := resolve(t, p, `{`+reference+`}`); err == nil || !strings.Contains(err.Error(), "no whole answer within 100ms") {
+		if _, err := resolve(t, p, `{`+reference+`}`); err == nil || !strings.Contains(err.Error(), "no complete response within 100ms") {
 			t.Errorf("got %v", err)
 		}
 	})

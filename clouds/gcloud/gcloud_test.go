@@ -268,7 +268,7 @@ func TestFailures(t *testing.T) {
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"kind":`)
-		}, nil, "ended before all of the answer", ""},
+		}, nil, "closed before the whole response", ""},
 		{"wrong JSON", answer(200, `{"kind": `), nil, "is no JSON object", ""},
 		{"something else", answer(200, `{"kind": "x"}`), nil, "is no list of instances", ""},
 		{"the same page", answer(200, `{"kind":"compute#instanceList","nextPageToken":"t"}`), nil, "does not go on", ""},
@@ -298,7 +298,7 @@ func TestFailures(t *testing.T) {
 	t.Run("slow", func(t *testing.T) {
 		p, _, _ := serve(t, &fakeGoogle{list: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 		p.o.Timeout = 100 * time.Millisecond
-		if _, err := resolve(t, p, `{`+reference+`, "target_mapping": {"name": "name"}}`); err == nil || !strings.Contains(err.Error(), "no whole answer within 100ms") {
+		if _, err := resolve(t, p, `{`+reference+`, "target_mapping": {"name": "name"}}`); err == nil || !strings.Contains(err.Error(), "no complete response within 100ms") {
 			t.Errorf("got %v", err)
 		}
 	})

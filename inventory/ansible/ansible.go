@@ -1,18 +1,17 @@
-// Package ansible reads Ansible's inventories: files in INI and YAML, directories
-// of them, programs that print one, and the files of group_vars and host_vars
-// beside them. It says what `ansible-inventory --list` says: which hosts there are,
-// in which groups, and with which variables.
+// Package ansible reads Ansible inventories: files in INI and YAML, directories of
+// them, programs that print one, and the files of group_vars and host_vars beside
+// them. Its result is that of `ansible-inventory --list`: the hosts, their groups,
+// and their variables.
 //
 //	inv, err := ansible.Read(ctx, ansible.Options{Paths: []string{"hosts"}})
 //	vars, err := inv.Vars(ctx, inv.Hosts[0])
 //
-// Values are those of package ordered, and two more: Vaulted for a value that is
-// encrypted, and transport.Secret for text from a file that was. Templates stay
-// text.
+// Values are those of package ordered, and two more: Vaulted for an encrypted value,
+// and transport.Secret for strings from an encrypted file. Templates remain strings.
 //
 // The formats are described in docs.ansible.com, "How to build your inventory" and
-// "Using variables". Testdata has inventories with what ansible-inventory says of
-// them.
+// "Using variables". Testdata contains inventories with the output of
+// ansible-inventory.
 //
 // If a file in an inventory directory cannot be read, a warning names it, as with
 // Ansible, and the content before the error is used.
@@ -37,45 +36,45 @@ import (
 	"bolt/transport"
 )
 
-// A Format is how an inventory is written.
+// A Format is the format of an inventory.
 type Format string
 
-// The formats. Without one, a file that may be run is a program, one without an
-// ending or that ends in .yml, .yaml or .json and is YAML is that, one that ends in
-// .toml is TOML, and all others are INI.
+// The formats. If the format is Any, an executable file is a program. A file without
+// an extension, or with .yml, .yaml or .json, is YAML if it can be parsed as YAML. A
+// file with .toml is TOML. All others are INI.
 const (
 	Any    Format = ""
 	INI    Format = "ini"
 	YAML   Format = "yaml"
 	TOML   Format = "toml"
 	Script Format = "script"            // a program with --list
-	Asked  Format = "ansible-inventory" // whatever Ansible can read: it is asked
+	Asked  Format = "ansible-inventory" // any format that Ansible supports: the program ansible-inventory reads it
 )
 
 // Formats lists the formats that have a name.
 func Formats() []Format { return []Format{INI, YAML, TOML, Script, Asked} }
 
-// Options say what to read. Only Paths is needed.
+// Options set the files to read. Only Paths is required.
 type Options struct {
-	// Paths are the sources in their order: later ones add to the earlier.
+	// Paths are the sources in order: later ones add to earlier ones.
 	Paths  []string
 	Format Format
-	// Playbooks is a directory of playbooks, whose group_vars and host_vars count
-	// after those of the inventory; "" is none.
+	// Playbooks is a directory of playbooks. Its group_vars and host_vars override
+	// those of the inventory; "" is none.
 	Playbooks string
 	// Run runs a program. Without it, no program is run. A file that the system
 	// cannot run (ErrNoProgram) is read as text.
 	Run func(ctx context.Context, argv ...string) ([]byte, error)
-	// NoProgram reports whether an error of Run says that a file is no program.
+	// NoProgram reports whether an error of Run means that a file is not a program.
 	NoProgram func(error) bool
-	// Password gives the password of ansible-vault when it is needed; nil if there
+	// Password returns the password of ansible-vault when it is needed; nil if there
 	// is none.
 	Password func(ctx context.Context) (transport.Secret, error)
-	// Warn takes warnings; nil drops them.
+	// Warn receives warnings; nil drops them.
 	Warn func(text string)
 }
 
-// maxSources is how many files a directory of inventories may have.
+// maxSources is the maximum number of files in a directory of inventories.
 const maxSources = 10_000
 
 // Read reads an inventory. Errors name the file.
@@ -115,10 +114,10 @@ type reader struct {
 	sources int
 }
 
-// ignored are endings of files that do not count in a directory.
+// ignored lists the extensions of files that are ignored in a directory.
 var ignored = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".ini", ".cfg", ".retry"}
 
-// source reads one source, or all of a directory in the order of their names.
+// source reads one source; for a directory, it reads all files, sorted by name.
 func (r *reader) source(ctx context.Context, path string, info fs.FileInfo, depth int) error {
 	if r.sources++; r.sources > maxSources || depth > maxNested {
 		return limited("%s: more than %d files, or directories nested more than %d deep", path, maxSources, maxNested)
@@ -211,7 +210,7 @@ func (r *reader) file(ctx context.Context, path string, info fs.FileInfo) error 
 	return r.text(path, data)
 }
 
-// text reads a file that is no program.
+// text reads a file that is not a program.
 func (r *reader) text(path string, data []byte) error {
 	ext := filepath.Ext(path)
 	named := ext == ".yml" || ext == ".yaml" || ext == ".json" || r.o.Format == YAML
@@ -230,7 +229,7 @@ func (r *reader) text(path string, data []byte) error {
 	case named && err != nil:
 		return err
 	case named && v != nil:
-		return errors.New("it is no map of groups")
+		return errors.New("it is not a map of groups")
 	case v == nil && err == nil:
 		return nil
 	}
@@ -240,7 +239,7 @@ func (r *reader) text(path string, data []byte) error {
 // ask runs a dynamic inventory.
 func (r *reader) ask(ctx context.Context, argv ...string) error {
 	if r.o.Run == nil {
-		return errors.New("it is a program, and none is run here")
+		return errors.New("it is a program; this command does not run programs")
 	}
 	out, err := r.o.Run(ctx, append(slices.Clone(argv), "--list")...)
 	if err != nil {
@@ -251,14 +250,14 @@ func (r *reader) ask(ctx context.Context, argv ...string) error {
 	})
 }
 
-// decode reads a file of variables. One that is encrypted as a whole does not
-// count if there is no password.
+// decode reads a file of variables. If the whole file is encrypted and there is no
+// password, the file is ignored.
 func (r *reader) decode(ctx context.Context, path string, data []byte) (any, error) {
 	if !IsVaulted(string(data)) {
 		return decode(data, path)
 	}
 	if r.o.Password == nil {
-		r.o.Warn(path + " is encrypted by ansible-vault and does not count: say with vault_password_file where the password is")
+		r.o.Warn(path + " is encrypted by ansible-vault and is ignored: set vault_password_file to the file with the password")
 		return nil, nil
 	}
 	data, err := r.open(ctx, data)
@@ -271,7 +270,7 @@ func (r *reader) decode(ctx context.Context, path string, data []byte) (any, err
 
 func (r *reader) open(ctx context.Context, data []byte) ([]byte, error) {
 	if r.o.Password == nil {
-		return nil, errors.New("it is encrypted by ansible-vault: say with vault_password_file where the password is")
+		return nil, errors.New("it is encrypted by ansible-vault: set vault_password_file to the file with the password")
 	}
 	password, err := r.o.Password(ctx)
 	if err != nil {
@@ -280,8 +279,8 @@ func (r *reader) open(ctx context.Context, data []byte) ([]byte, error) {
 	return Decrypt(string(data), password)
 }
 
-// LooksLike reports whether a text that is no map can be an inventory of Ansible's,
-// where one of Bolt's is expected: it has sections of INI, or is nothing but names.
+// LooksLike reports whether data that is not a map can be an Ansible inventory in
+// place of a Bolt inventory: it has INI sections, or only names.
 func LooksLike(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if iniSection().Match(bytes.TrimSpace(line)) {
@@ -293,9 +292,8 @@ func LooksLike(text []byte) bool {
 	return err == nil && names
 }
 
-// HasGroups reports whether data can only be an inventory of Ansible's, where one of
-// Bolt's is expected: nothing in it is Bolt's, and there are groups with hosts or
-// children.
+// HasGroups reports whether data can only be an Ansible inventory in place of a Bolt
+// inventory: it has no keys of Bolt's, and it has groups with hosts or children.
 func HasGroups(data *ordered.Map) bool {
 	for _, key := range []string{"version", "targets", "groups", "config", "_plugin"} {
 		if _, has := data.Get(key); has {

@@ -46,11 +46,11 @@ func read(t testing.TB, files map[string]string, o Options) (*Inventory, error) 
 
 func TestErrors(t *testing.T) {
 	tests := []struct{ name, file, text, says string }{
-		{"kind", "hosts", "[a:nope]", "hosts: line 1: [a:nope]: what may come after the colon"},
-		{"blank", "hosts", "x\n[a b]", "line 2: '[a b]' is no section"},
+		{"kind", "hosts", "[a:nope]", "hosts: line 1: [a:nope]: only children or vars is allowed after the colon"},
+		{"blank", "hosts", "x\n[a b]", "line 2: '[a b]' is not a section"},
 		{"no value", "hosts", "a b", "line 1: after the host 'a', word 1 is not name=value"},
 		{"quote", "hosts", "a x='b", "line 1: a quote is not closed"},
-		{"variable", "hosts", "[a]\n[a:vars]\nx", "line 3: there is no = in this line of [a:vars]"},
+		{"variable", "hosts", "[a]\n[a:vars]\nx", "line 3: a line of [a:vars] has no ="},
 		{"child", "hosts", "[a:children]\nb c", "line 2: 'b c' is not the name of a group"},
 		{"undeclared", "hosts", "[a:children]\nb", "line 2: [a:children] is about the group 'b', which has no section"},
 		{"undeclared vars", "hosts", "[a:vars]\nb=1", "line 1: [a:vars] is about the group 'a'"},
@@ -58,33 +58,33 @@ func TestErrors(t *testing.T) {
 		{"itself", "hosts", "[a:children]\na", "cannot be a child"},
 		{"priority", "hosts", "[a]\n[a:vars]\nansible_group_priority=high", "is not a whole number"},
 		{"port", "hosts.prod", "a:", "has no port after its colon"},
-		{"YAML in INI", "hosts.prod", "---\nall:", "--- begins YAML"},
+		{"YAML in INI", "hosts.prod", "---\nall:", "--- begins a YAML document"},
 		{"not UTF-8", "hosts", "a x=\xff", "line 1: it is not text in UTF-8"},
 		{"range", "hosts", "a[1:2:0]", "the host pattern 'a[1:2:0]': the step"},
 		{"range without end", "hosts", "a[1:]", "has no end"},
 		{"range of words", "hosts", "a[x:10]", "numbers or of single letters"},
-		{"range widths", "hosts", "a[01:100]", "another length"},
+		{"range widths", "hosts", "a[01:100]", "a leading zero"},
 		{"range backwards", "hosts", "a[c:a]", "after its end"},
 		{"open range", "hosts", "a[1:2", "a bracket is not closed"},
 		{"too many", "hosts", "a[0:99999][0:9]", "more than 100000 names"},
 		{"too many for nothing", "hosts", "a[0:99999][0:99999][2:1]", "more than 100000 names"},
 		{"too many of all", "hosts", "a[0:99998]\nb[1:2]", "line 2: there are more than 100000 hosts"},
 		{"too many groups", "hosts.prod", groupsOf(MaxGroups), "there are more than 20000 groups"},
-		{"control characters", "hosts.prod", "[a\x1b[31m b]", "is no section"},
-		{"end of a password", "hosts", "a ansible_password=my s3cret", "a value with blanks needs quotes"},
+		{"control characters", "hosts.prod", "[a\x1b[31m b]", "is not a section"},
+		{"end of a password", "hosts", "a ansible_password=my s3cret", "put a value that contains spaces in quotes"},
 		{"YAML", "hosts.yml", "a: [", "hosts.yml: line"},
-		{"list", "hosts.yml", "- a", "it is no map of groups"},
-		{"plugin", "aws_ec2.yml", "plugin: amazon.aws.aws_ec2", "'format: ansible-inventory' asks it"},
+		{"list", "hosts.yml", "- a", "it is not a map of groups"},
+		{"plugin", "aws_ec2.yml", "plugin: amazon.aws.aws_ec2", "set 'format: ansible-inventory'"},
 		{"TOML", "hosts.toml", "[a]\nx = \n", "hosts.toml: line 2: "},
 		{"empty TOML", "hosts.toml", "# nothing", "it has no groups"},
 		{"TOML plugin", "hosts.toml", "plugin = 'x'", "only Ansible can run"},
 		{"TOML children", "hosts.toml", "[a.children.b]\n", "the children of the group 'a' are not a list"},
 		{"TOML hosts", "hosts.toml", "[a]\nhosts = ['x']\n", "the hosts of the group 'a' are not a table"},
 		{"hosts", "hosts.yml", "a: {hosts: [x]}", "the hosts of the group 'a' are not a map"},
-		{"host", "hosts.yml", "a: {hosts: {x: 5}}", "about the host 'x' in the group 'a' is not a map"},
+		{"host", "hosts.yml", "a: {hosts: {x: 5}}", "the value of the host 'x' in the group 'a' is not a map"},
 		{"tag", "hosts.yml", "a: {vars: {x: !other y}}", "the tag !other is not known"},
 		{"encrypted", "hosts", "$ANSIBLE_VAULT;1.1;AES256\n00", "vault_password_file"},
-		{"script", "s", "#!/bin/sh\n", "none is run here"},
+		{"script", "s", "#!/bin/sh\n", "this command does not run programs"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,14 +141,14 @@ func groupsOf(n int) string {
 
 func TestScriptErrors(t *testing.T) {
 	for out, says := range map[string]string{
-		"oops":                       "what it prints is not JSON: line 1",
-		"[]":                         "no object of groups",
+		"oops":                       "its output is not JSON: line 1",
+		"[]":                         "not an object of groups",
 		`{"g": {"hosts": "a"}}`:      "the hosts of the group 'g' have the wrong form",
 		`{"g": {"hosts": [1]}}`:      "the hosts of the group 'g'",
 		`{"g": {"vars": []}}`:        "the vars of the group 'g'",
 		`{"g": {"children": [""]}}`:  "the children of the group 'g'",
 		`{"g": {"children": ["g"]}}`: "cannot be a child",
-		`{"g": ["a"], "_meta": {}}`:  "what it prints for --host a is not JSON",
+		`{"g": ["a"], "_meta": {}}`:  "its output for --host a is not JSON",
 		`{"g": 5}`:                   "the hosts of the group 'g'",
 		`{"": ["a"]}`:                "a group has no name",
 		`{"g": [""]}`:                "a host has no name",
@@ -195,7 +195,7 @@ func TestWarnings(t *testing.T) {
 	if _, err := inv.Vars(t.Context(), inv.Hosts[0]); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"'a' is no group", "the group 'b' has a 'host'", "'d' is no group", "is encrypted by ansible-vault and does not count"} {
+	for i, want := range []string{"'a' is not a group", "the group 'b' has the key 'host'", "'d' is not a group", "is encrypted by ansible-vault and is ignored"} {
 		if i >= len(told) || !strings.Contains(told[i], want) {
 			t.Errorf("told %q, want %q", told, want)
 		}

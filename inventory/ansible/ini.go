@@ -21,15 +21,15 @@ type iniReader struct {
 	line int // from 1
 
 	group, kind string
-	// forward are groups that were named before they came, in order; waiting are
-	// those that have not come yet.
+	// forward are groups that were used before their section, in order; waiting
+	// are those of them whose section has not been read yet.
 	forward []*undeclared
 	waiting map[string]*undeclared
 }
 
-// An undeclared group must have a section of its own somewhere.
+// An undeclared group must have a section of its own in the file.
 type undeclared struct {
-	name, within string // within is the section
+	name, within string // within is the section that uses it
 	line         int
 	parents      []*Group
 }
@@ -64,7 +64,7 @@ func (r *iniReader) read(line string) error {
 		return r.section(m[1], m[2])
 	}
 	if line[0] == '[' && line[len(line)-1] == ']' {
-		return fmt.Errorf("'%s' is no section: it is [group], [group:children] or [group:vars], without blanks", told(line))
+		return fmt.Errorf("'%s' is not a section: write [group], [group:children] or [group:vars], without spaces", told(line))
 	}
 	switch r.kind {
 	case "children":
@@ -72,7 +72,7 @@ func (r *iniReader) read(line string) error {
 	case "vars":
 		key, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return fmt.Errorf("there is no = in this line of [%s:vars]", told(r.group))
+			return fmt.Errorf("a line of [%s:vars] has no =", told(r.group))
 		}
 		return r.inv.set(r.group, strings.TrimSpace(key), literal(strings.TrimSpace(value)))
 	}
@@ -83,7 +83,7 @@ func (r *iniReader) section(group, kind string) error {
 	switch kind {
 	case "", "children", "vars":
 	default:
-		return fmt.Errorf("[%s:%s]: what may come after the colon is children or vars", told(group), told(kind))
+		return fmt.Errorf("[%s:%s]: only children or vars is allowed after the colon", told(group), told(kind))
 	}
 	r.group, r.kind = group, kind
 	if kind == "vars" {
@@ -137,7 +137,7 @@ func (r *iniReader) host(line string) error {
 		return nil
 	}
 	if words[0] == "---" {
-		return fmt.Errorf("--- begins YAML, and the name of this file says that it is INI: YAML ends in .yml or .yaml, or has no ending")
+		return fmt.Errorf("--- begins a YAML document, but this file name means INI: rename it to .yml or .yaml, or remove its extension")
 	}
 	names, port, err := hosts(words[0])
 	if err != nil {
@@ -153,8 +153,8 @@ func (r *iniReader) host(line string) error {
 	var vars []variable
 	for i, w := range words[1:] {
 		key, value, ok := strings.Cut(w, "=")
-		if !ok { // it may be the end of a password with a blank in it
-			return fmt.Errorf("after the host '%s', word %d is not name=value; a value with blanks needs quotes", told(words[0]), i+1)
+		if !ok { // it may be the end of a password that contains a space
+			return fmt.Errorf("after the host '%s', word %d is not name=value; put a value that contains spaces in quotes", told(words[0]), i+1)
 		}
 		vars = append(vars, variable{key, literal(value)})
 	}

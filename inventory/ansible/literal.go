@@ -9,9 +9,9 @@ import (
 	"bolt/format/ordered"
 )
 
-// literal reads the value of a variable in an INI file: a literal of Python
-// (docs.python.org/3/library/ast.html#ast.literal_eval), or else the text as it
-// is. Tuples and sets become lists, bytes become text.
+// literal parses the value of a variable in an INI file: a literal of Python
+// (docs.python.org/3/library/ast.html#ast.literal_eval), or else the string
+// itself. Tuples and sets become lists, bytes become strings.
 func literal(s string) any {
 	p := pythonParser{s: strings.TrimLeft(s, " \t")}
 	v, ok := p.tuple()
@@ -28,16 +28,18 @@ func literal(s string) any {
 	return v
 }
 
-// maxNesting is how deep collections may nest; beyond it, a value is a text.
+// maxNesting is the maximum nesting of collections; a value with more nesting is
+// a string.
 const maxNesting = 50
 
-// A pythonParser reads literals from the front of s.
+// A pythonParser parses literals at the start of s.
 type pythonParser struct {
 	s     string
 	depth int
 }
 
-// blank skips blanks, within brackets also line breaks and comments.
+// blank skips white space; within brackets it also skips line breaks and
+// comments.
 func (p *pythonParser) blank() {
 	for {
 		p.s = strings.TrimLeft(p.s, " \t\f")
@@ -61,7 +63,8 @@ func (p *pythonParser) take(prefix string) bool {
 	return ok
 }
 
-// tuple reads a value, or several with commas between, which need no brackets.
+// tuple parses one value, or several values separated by commas without
+// brackets.
 func (p *pythonParser) tuple() (any, bool) {
 	v, ok := p.value()
 	if !ok || !p.take(",") {
@@ -72,7 +75,7 @@ func (p *pythonParser) tuple() (any, bool) {
 		before := p.s
 		if v, ok = p.value(); !ok {
 			p.s = before
-			return list, true // what follows tells whether that was right
+			return list, true // the caller checks the rest of the string
 		}
 		list = append(list, v)
 		if !p.take(",") {
@@ -98,7 +101,7 @@ func (p *pythonParser) value() (any, bool) {
 	case c == '-' || c == '+':
 		p.s = p.s[1:]
 		p.blank()
-		v, ok := p.number() // and nothing else: two signs are none of a literal
+		v, ok := p.number() // a literal cannot have two signs
 		if ok && c == '-' {
 			v = negative(v)
 		}
@@ -121,7 +124,7 @@ func (p *pythonParser) value() (any, bool) {
 	return nil, false
 }
 
-// negative is a number with a minus in front.
+// negative returns the negated number.
 func negative(n any) any {
 	switch n := n.(type) {
 	case int64:
@@ -149,7 +152,8 @@ func (p *pythonParser) word() string {
 	return word
 }
 
-// list reads what is in [] or (); in () one value without a comma is that value.
+// list parses the elements of [] or (). In (), one value without a comma is that
+// value.
 func (p *pythonParser) list(closing string, tuple bool) (any, bool) {
 	list := []any{}
 	for {
@@ -174,7 +178,7 @@ func (p *pythonParser) list(closing string, tuple bool) (any, bool) {
 	}
 }
 
-// braces reads a dictionary or a set.
+// braces parses a dictionary or a set.
 func (p *pythonParser) braces() (any, bool) {
 	m := &ordered.Map{}
 	var set []any
@@ -216,7 +220,7 @@ func (p *pythonParser) braces() (any, bool) {
 	return m, true
 }
 
-// keyText is a key as Python's json module writes it.
+// keyText returns a key as Python's json module writes it.
 func keyText(k any) (string, bool) {
 	switch k := k.(type) {
 	case string:
@@ -233,7 +237,7 @@ func keyText(k any) (string, bool) {
 	return "", false
 }
 
-// number reads a number without a sign.
+// number parses a number without a sign.
 func (p *pythonParser) number() (any, bool) {
 	end := 0
 	for end < len(p.s) {
@@ -246,7 +250,7 @@ func (p *pythonParser) number() (any, bool) {
 	}
 	text := p.s[:end]
 	p.s = p.s[end:]
-	const most = 4300 // as Python has it
+	const most = 4300 // the limit of Python
 	if text == "" || len(text) > most || strings.Contains(text, "__") || strings.HasSuffix(text, "_") || text[0] == '_' {
 		return nil, false
 	}
@@ -275,7 +279,7 @@ func (p *pythonParser) number() (any, bool) {
 	return f, err == nil
 }
 
-// text reads one or several texts in quotes side by side, which are one.
+// text parses one or several adjacent quoted strings, which are concatenated.
 func (p *pythonParser) text() (string, bool) {
 	var all strings.Builder
 	found := false
@@ -300,7 +304,7 @@ func (p *pythonParser) text() (string, bool) {
 	}
 }
 
-// quoted reads up to the closing quote.
+// quoted parses up to the closing quote.
 func quoted(s, quote string, raw bool) (text, after string, ok bool) {
 	var b strings.Builder
 	for s != "" {
@@ -326,8 +330,8 @@ func quoted(s, quote string, raw bool) (text, after string, ok bool) {
 	return "", "", false
 }
 
-// escape writes what the escape sequence that s begins with stands for, and
-// returns its length; 0 if it is none.
+// escape writes the meaning of the escape sequence at the start of s, and
+// returns its length; 0 if it is not valid.
 func escape(b *strings.Builder, s string) int {
 	const simple = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v"
 	c := s[1]
@@ -354,10 +358,10 @@ func escape(b *strings.Builder, s string) int {
 		for end < len(s) && end < 4 && s[end] >= '0' && s[end] <= '7' {
 			end++
 		}
-		n, _ := strconv.ParseUint(s[1:end], 8, 32) // digits alone
+		n, _ := strconv.ParseUint(s[1:end], 8, 32) // it contains only digits
 		b.WriteRune(rune(n))
 		return end
 	}
-	b.WriteByte('\\') // Python keeps what it does not know
+	b.WriteByte('\\') // Python keeps unknown escape sequences
 	return 1
 }

@@ -13,35 +13,35 @@ import (
 	"bolt/format/ordered"
 )
 
-// Limits of an inventory, so that a few lines cannot become more names than fit
-// in memory.
+// Limits of an inventory. Without them, a few lines could expand to more names
+// than fit in memory.
 const (
-	// MaxHosts is how many hosts an inventory may have.
+	// MaxHosts is the maximum number of hosts in an inventory.
 	MaxHosts = 100_000
-	// MaxGroups is how many groups it may have.
+	// MaxGroups is the maximum number of groups.
 	MaxGroups = 20_000
-	// maxMembers is how often all groups together may name hosts.
+	// maxMembers is the maximum number of hosts in all groups together.
 	maxMembers = 2_000_000
 )
 
 // A Host is a machine.
 type Host struct {
 	Name   string
-	Source string       // the file that names it first
-	Vars   *ordered.Map // what is said about it itself; see Inventory.Vars
+	Source string       // the first file that names it
+	Vars   *ordered.Map // its own variables; see Inventory.Vars
 
-	groups []*Group // that name it
+	groups []*Group // that contain it directly
 }
 
-// A Group is a set of hosts: its own, and those of its children. A group may be
-// the child of several.
+// A Group is a set of hosts: its own, and those of its children. A group can be
+// the child of several groups.
 type Group struct {
 	Name     string
 	Hosts    []*Host // its own, in order
 	Children []*Group
 	Vars     *ordered.Map
 	Priority int64
-	// Depth is the length of the longest way from the group all.
+	// Depth is the length of the longest path from the group all.
 	Depth int
 
 	index   int // in Inventory.order
@@ -49,7 +49,7 @@ type Group struct {
 	names   map[string]bool // of Hosts
 }
 
-// An Inventory is what all sources together say.
+// An Inventory is the merged content of all sources.
 type Inventory struct {
 	Hosts []*Host // in the order in which they are first named
 	All   *Group
@@ -58,10 +58,10 @@ type Inventory struct {
 	groups  map[string]*Group
 	order   []*Group
 	members int
-	source  string // that is being read
+	source  string // the source that is being read
 
 	files vars                    // of the directories group_vars and host_vars
-	bases map[string]*ordered.Map // variables of groups, by which groups these are
+	bases map[string]*ordered.Map // variables of groups, by sets of groups
 }
 
 func newInventory() *Inventory {
@@ -81,8 +81,8 @@ func (inv *Inventory) addGroup(name string) *Group {
 	return g
 }
 
-// addHost makes a host a member of a group. A port counts where it is first named
-// only.
+// addHost makes a host a member of a group. The port takes effect only where the
+// host is named first.
 func (inv *Inventory) addHost(name string, g *Group, port int64) (*Host, error) {
 	if name == "" {
 		return nil, errors.New("a host has no name")
@@ -110,7 +110,7 @@ func (inv *Inventory) addHost(name string, g *Group, port int64) (*Host, error) 
 	return h, nil
 }
 
-// set sets a variable of the group, or else the host, of that name.
+// set sets a variable of the group, or else the host, with that name.
 func (inv *Inventory) set(name, key string, value any) error {
 	if g := inv.groups[name]; g != nil {
 		if key != "ansible_group_priority" {
@@ -166,12 +166,12 @@ func (g *Group) above(other *Group) bool {
 	return look(other)
 }
 
-// finish does what is to be done once all sources are read: every group is below
-// all, and every host in a group.
+// finish runs after all sources are read. It puts every group below all, and
+// every host into a group.
 func (inv *Inventory) finish() {
 	for _, g := range inv.order {
 		if g != inv.All && len(g.parents) == 0 {
-			_ = inv.link(inv.All, g) // it has no parents, so that there is no loop; and they are not too many
+			_ = inv.link(inv.All, g) // it has no parents, so there is no cycle, and the limits hold
 		}
 	}
 	ungrouped := inv.groups["ungrouped"]
@@ -191,7 +191,7 @@ func (inv *Inventory) finish() {
 	inv.measure()
 }
 
-// measure sets the depths. Groups are visited after all of their parents.
+// measure sets the depths. It visits each group after all of its parents.
 func (inv *Inventory) measure() {
 	waiting := make(map[*Group]int)
 	for _, g := range inv.order {
@@ -215,8 +215,8 @@ func (inv *Inventory) measure() {
 	}
 }
 
-// GroupsOf lists the groups that have a host, and all that have these, but for
-// all, in the order in which their variables count: later ones win.
+// GroupsOf lists the groups of a host and their ancestors, without all, in the
+// order in which their variables are merged: later groups override earlier ones.
 func (inv *Inventory) GroupsOf(h *Host) []*Group {
 	seen := map[*Group]bool{inv.All: true}
 	var list []*Group
@@ -240,9 +240,10 @@ func (inv *Inventory) GroupsOf(h *Host) []*Group {
 	return list
 }
 
-// Vars returns the variables of a host after all that counts for it: those of the
-// group all, of its groups, then those of files for all, for its groups, then its
-// own, then its files. Values of the same name are replaced, never merged.
+// Vars returns the merged variables of a host: those of the group all, of its
+// groups, then those of files for all, for its groups, then its own, then its
+// files. A later value replaces an earlier value of the same name; values are
+// never merged.
 func (inv *Inventory) Vars(ctx context.Context, h *Host) (*ordered.Map, error) {
 	groups := inv.GroupsOf(h)
 	var key []byte
@@ -284,15 +285,15 @@ func (inv *Inventory) groupVars(ctx context.Context, groups []*Group) (*ordered.
 	return m, inv.files.groups(ctx, m, names)
 }
 
-// Host returns the host of that name, nil if there is none.
+// Host returns the host with that name, nil if there is none.
 func (inv *Inventory) Host(name string) *Host { return inv.hosts[name] }
 
-// Group returns the group of that name, nil if there is none.
+// Group returns the group with that name, nil if there is none.
 func (inv *Inventory) Group(name string) *Group { return inv.groups[name] }
 
-// Members lists the hosts of a group and of those below it, each once, in the
-// order of Ansible's variable groups: its own, then those of its children, then
-// those of theirs.
+// Members lists the hosts of a group and of all groups below it, each once, in
+// the order of Ansible's variable groups: its own hosts, then the hosts of its
+// children, then those of their children.
 func (g *Group) Members() []*Host {
 	var list []*Host
 	seen := map[*Group]bool{g: true}

@@ -11,7 +11,7 @@ import (
 	"bolt/internal/safetext"
 )
 
-// hosts reads a host pattern: a name with an optional port, and with ranges in
+// hosts parses a host pattern: a name with an optional port, and with ranges in
 // brackets ([01:10], [a:f], [0:20:5]), which it expands to names.
 func hosts(pattern string) (names []string, port int64, err error) {
 	name := pattern
@@ -28,7 +28,7 @@ func hosts(pattern string) (names []string, port int64, err error) {
 	return e.names, port, nil
 }
 
-// cutPort splits host:port, where a host in brackets is whatever is in them.
+// cutPort splits host:port. A host in brackets can contain any characters.
 func cutPort(s string) (host string, port int64, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 || i == len(s)-1 || strings.Trim(s[i+1:], "0123456789") != "" {
@@ -44,7 +44,7 @@ func cutPort(s string) (host string, port int64, ok bool) {
 			return inner, port, true
 		}
 	}
-	outside, opened := 0, false // colons that are not of a range
+	outside, opened := 0, false // colons outside of ranges
 	for _, r := range host {
 		switch {
 		case r == '[':
@@ -83,7 +83,7 @@ func validHost(s string) bool {
 	return true
 }
 
-// withoutRanges puts a 0 in the place of each range.
+// withoutRanges replaces each range by a 0.
 func withoutRanges(s string) (plain string, ok bool) {
 	var b strings.Builder
 	for {
@@ -103,10 +103,10 @@ func withoutRanges(s string) (plain string, ok bool) {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// An expansion is the names that a pattern with ranges stands for.
+// An expansion is the list of names of a pattern with ranges.
 type expansion struct {
 	names []string
-	steps int // in all ranges: some make no name
+	steps int // in all ranges: some ranges contribute no name
 }
 
 func (e *expansion) add(pattern string) error {
@@ -137,9 +137,9 @@ func (e *expansion) add(pattern string) error {
 	return nil
 }
 
-var errTooMany = fmt.Errorf("it stands for more than %d names", MaxHosts)
+var errTooMany = fmt.Errorf("it expands to more than %d names", MaxHosts)
 
-// A span is the names of a range.
+// A span is the list of names of a range.
 type span struct {
 	count int
 	name  func(i int) string
@@ -167,7 +167,7 @@ func rangeOf(s string) (span, error) {
 	width := 0
 	if first[0] == '0' && len(first) > 1 {
 		if width = len(first); width != len(last) {
-			return span{}, errors.New("the beginning of a range has a zero in front, and another length than the end")
+			return span{}, errors.New("the beginning of a range has a leading zero, but not the same length as the end")
 		}
 	}
 	if a, b := strings.Index(letters, first), strings.Index(letters, last); len(first) == 1 && len(last) == 1 && a >= 0 && b >= 0 {
@@ -179,7 +179,7 @@ func rangeOf(s string) (span, error) {
 	a, errA := strconv.ParseInt(first, 10, 32)
 	b, errB := strconv.ParseInt(last, 10, 32)
 	if errA != nil || errB != nil || a < 0 || b < 0 {
-		return span{}, errors.New("a range is of numbers or of single letters")
+		return span{}, errors.New("a range must consist of numbers or of single letters")
 	}
 	count := 0
 	if b >= a {
@@ -191,7 +191,7 @@ func rangeOf(s string) (span, error) {
 	return span{count, func(i int) string { return fmt.Sprintf("%0*d", width, int(a)+i*step) }}, nil
 }
 
-// told is text of a file for a message.
+// told makes a string from a file safe for a message.
 func told(s string) string {
 	const most = 100
 	if len(s) > most {

@@ -8,17 +8,17 @@ import (
 	"bolt/format/ordered"
 )
 
-// readScript reads what a dynamic inventory prints for --list. Variables of hosts
-// are in _meta; a script that has none there is asked for each host with --host.
-// ask runs it.
+// readScript parses the output of a dynamic inventory for --list. Variables of
+// hosts are in _meta; if the script prints no _meta, ask runs it with --host for
+// each host.
 func (inv *Inventory) readScript(ctx context.Context, list []byte, ask func(ctx context.Context, host string) ([]byte, error)) error {
 	v, err := ordered.ParseJSON(list)
 	if err != nil {
-		return fmt.Errorf("what it prints is not JSON: %w", err)
+		return fmt.Errorf("its output is not JSON: %w", err)
 	}
 	data, ok := marked(v).(*ordered.Map)
 	if !ok {
-		return errors.New("what it prints is JSON, but no object of groups")
+		return errors.New("its output is JSON, but not an object of groups")
 	}
 	named := make(map[string]bool)
 	var hosts []string
@@ -62,7 +62,7 @@ func (inv *Inventory) readScript(ctx context.Context, list []byte, ask func(ctx 
 	return nil
 }
 
-// hostOf asks a script for one host.
+// hostOf runs a script for one host.
 func hostOf(ctx context.Context, host string, ask func(ctx context.Context, host string) ([]byte, error)) (any, error) {
 	out, err := ask(ctx, host)
 	if err != nil || len(out) == 0 {
@@ -70,13 +70,13 @@ func hostOf(ctx context.Context, host string, ask func(ctx context.Context, host
 	}
 	v, err := ordered.ParseJSON(out)
 	if err != nil {
-		return nil, fmt.Errorf("what it prints for --host %s is not JSON: %w", told(host), err)
+		return nil, fmt.Errorf("its output for --host %s is not JSON: %w", told(host), err)
 	}
 	return marked(v), nil
 }
 
-// scriptGroup reads a group: an object with hosts, children and vars, or a list
-// of hosts, or else the variables of a host of that name.
+// scriptGroup reads a group: an object with hosts, children and vars, a list of
+// hosts, or the variables of a host with that name.
 func (inv *Inventory) scriptGroup(name string, v any) (hosts []string, err error) {
 	g := inv.addGroup(name)
 	m, ok := v.(*ordered.Map)

@@ -14,8 +14,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// readTOML reads groups: tables with hosts, children and vars in each. Differs from
-// YAML: children are a list of names.
+// readTOML reads groups: tables with hosts, children and vars. Unlike in YAML,
+// children are a list of names.
 func (inv *Inventory) readTOML(data []byte, warn func(string)) error {
 	var tables map[string]any
 	meta, err := toml.Decode(string(data), &tables)
@@ -84,7 +84,7 @@ func childrenAsMap(name string, g *ordered.Map) error {
 	return nil
 }
 
-// keyPath is a key of TOML as one string.
+// keyPath joins a key of TOML to one string.
 func keyPath(key []string) string { return strings.Join(key, "\x00") }
 
 // inOrder converts tables to maps of package ordered. at has the position of each key
@@ -112,7 +112,7 @@ func inOrder(v any, at map[string]int, key []string) any {
 		}
 		return v
 	case time.Time:
-		// Ansible writes times as Python does, without the T.
+		// Ansible prints times as Python does, without the T.
 		switch layout := v.Location().String(); layout {
 		case "date-local":
 			return v.Format(time.DateOnly)

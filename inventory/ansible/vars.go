@@ -17,15 +17,15 @@ import (
 )
 
 // vars reads the files of group_vars and host_vars: for NAME the file or directory
-// NAME, or else NAME.yml, NAME.yaml or NAME.json. Each is read once.
+// NAME, or else NAME.yml, NAME.yaml or NAME.json. Each file is read once.
 type vars struct {
-	dirs   []string // that have such directories, in the order in which they count
+	dirs   []string // that contain such directories; later ones override earlier ones
 	decode func(ctx context.Context, path string, data []byte) (any, error)
 	read   map[string]*ordered.Map
-	listed map[string]map[string]bool // what is in directories, nil for those that are not there
+	listed map[string]map[string]bool // names in directories, nil for missing directories
 }
 
-// maxVarsFiles is how many files the directory of one name may have.
+// maxVarsFiles is the maximum number of files in the directory of one name.
 const maxVarsFiles = 10_000
 
 func (v *vars) groups(ctx context.Context, to *ordered.Map, names []string) error {
@@ -77,7 +77,7 @@ func (v *vars) setting(kind, name, variable string) string {
 	return ""
 }
 
-// list returns what is in a directory; nil if there is none of that name.
+// list returns the names in a directory; nil if the directory does not exist.
 func (v *vars) list(dir string) (map[string]bool, error) {
 	if there, known := v.listed[dir]; known {
 		return there, nil
@@ -136,8 +136,8 @@ func (v *vars) file(ctx context.Context, path string) (*ordered.Map, error) {
 	return nil, errors.New("it is not a map of variables")
 }
 
-// varsFiles lists the files below a path that count: those without an ending, and
-// those of YAML and JSON, in the order of their names.
+// varsFiles lists the files with variables below a path, sorted by name: files without
+// an extension, and YAML and JSON files.
 func varsFiles(path string, depth int) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -163,7 +163,7 @@ func varsFiles(path string, depth int) ([]string, error) {
 		full := filepath.Join(path, name)
 		info, err := os.Stat(full)
 		if err != nil || info.IsDir() && ext != "" {
-			continue // a link that leads nowhere
+			continue // a dangling link
 		}
 		more, err := varsFiles(full, depth+1)
 		if err != nil {
@@ -176,7 +176,7 @@ func varsFiles(path string, depth int) ([]string, error) {
 	return files, nil
 }
 
-// secret marks all texts of a value as secrets.
+// secret marks all strings of a value as secrets.
 func secret(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -14,33 +14,33 @@ import (
 	"bolt/transport"
 )
 
-// Vaulted is a value that ansible-vault has encrypted, as it is written.
+// Vaulted is a value in ansible-vault's encrypted form.
 type Vaulted string
 
-// vaultMark begins every text of ansible-vault.
+// vaultMark is the start of every string of ansible-vault.
 const vaultMark = "$ANSIBLE_VAULT;"
 
 // IsVaulted reports whether text is encrypted.
 func IsVaulted(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), vaultMark) }
 
-// ErrVaultPassword is the error of a text that was encrypted with another
-// password, or was changed since.
-var ErrVaultPassword = errors.New("the vault password does not fit, or the text was changed")
+// ErrVaultPassword is the error if the password is wrong or the encrypted string
+// was changed.
+var ErrVaultPassword = errors.New("the vault password is wrong, or the encrypted value was changed")
 
-// Decrypt decrypts a text of ansible-vault: version 1.1 or 1.2, whose label does
-// not matter here, with the cipher AES256. The format is described in Ansible's
-// guide to vaults: a header, then the hexadecimal form of salt, HMAC and text,
-// each of them in hexadecimal form, too.
+// Decrypt decrypts a string of ansible-vault, version 1.1 or 1.2 with the cipher
+// AES256; the label of version 1.2 is ignored. The format is described in
+// Ansible's guide to vaults: a header, then the hexadecimal form of salt, HMAC
+// and ciphertext, each of them also in hexadecimal form.
 func Decrypt(text string, password transport.Secret) ([]byte, error) {
 	header, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	parts := strings.Split(strings.TrimSpace(header), ";")
 	if len(parts) < 3 || parts[0]+";" != vaultMark {
-		return nil, fmt.Errorf("this is no text of ansible-vault: it does not begin with %s", vaultMark)
+		return nil, fmt.Errorf("the value is not encrypted by ansible-vault: it does not begin with %s", vaultMark)
 	}
 	if v := parts[1]; v != "1.1" && v != "1.2" || parts[2] != "AES256" {
-		return nil, fmt.Errorf("version '%s' with the cipher '%s' of ansible-vault is not known: 1.1 and 1.2 with AES256 are", told(v), told(parts[2]))
+		return nil, fmt.Errorf("version '%s' with the cipher '%s' of ansible-vault is not supported; supported are 1.1 and 1.2 with AES256", told(v), told(parts[2]))
 	}
-	broken := errors.New("the text of ansible-vault is cut off or broken")
+	broken := errors.New("the value of ansible-vault is truncated or damaged")
 	inner, err := hex.DecodeString(strings.Join(strings.Fields(body), ""))
 	if err != nil {
 		return nil, broken

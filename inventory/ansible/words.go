@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Words splits a line as a POSIX shell would, without expanding anything, as
-// Python's shlex.split does. With comments all from a # outside of quotes is
-// none of it.
+// Words splits a line like Python's shlex.split: as a POSIX shell would,
+// without expansions. If comments is set, everything after a # outside of
+// quotes is ignored.
 func Words(line string, comments bool) ([]string, error) {
 	var words []string
 	var b strings.Builder
@@ -56,7 +56,7 @@ func Words(line string, comments bool) ([]string, error) {
 	return words, nil
 }
 
-// double reads up to a closing double quote; n is how much that was.
+// double reads up to a closing double quote; n is the number of bytes read.
 func double(b *strings.Builder, s string) (n int, closed bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

@@ -9,8 +9,7 @@ import (
 	"bolt/format/yaml"
 )
 
-// decode reads YAML, or JSON, as Ansible does: with encrypted values, which become
-// Vaulted.
+// decode parses YAML or JSON as Ansible does. Encrypted values become Vaulted.
 func decode(data []byte, file string) (any, error) {
 	if t := bytes.TrimSpace(data); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
 		if v, err := ordered.ParseJSON(data); err == nil {
@@ -32,8 +31,8 @@ func decode(data []byte, file string) (any, error) {
 	return v, err
 }
 
-// marked puts what JSON stands for by certain keys in its place: encrypted text,
-// and text that is no template.
+// marked replaces the maps with special keys by which JSON represents encrypted
+// values and strings that are not templates.
 func marked(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -54,18 +53,18 @@ func marked(v any) any {
 	return v
 }
 
-// errPlugin is the error of a YAML file that is the configuration of one of
-// Ansible's inventory plugins.
+// errPlugin is the error of a YAML file that is the configuration of an inventory
+// plugin of Ansible.
 type errPlugin struct{ name string }
 
 func (e errPlugin) Error() string {
-	return fmt.Sprintf("it configures Ansible's plugin %s, which only Ansible can run: 'format: ansible-inventory' asks it, where it is installed", told(e.name))
+	return fmt.Sprintf("it configures Ansible's plugin %s, which only Ansible can run: if Ansible is installed, set 'format: ansible-inventory'", told(e.name))
 }
 
-// maxNested is how deep groups may nest in a file.
+// maxNested is the maximum nesting of groups in a file.
 const maxNested = 100
 
-// readYAML reads groups: a map with hosts, children and vars in each.
+// readYAML reads groups: maps with hosts, children and vars.
 func (inv *Inventory) readYAML(data *ordered.Map, warn func(string)) error {
 	if p, ok := data.Value("plugin").(string); ok {
 		return errPlugin{p}
@@ -78,14 +77,14 @@ func (inv *Inventory) readYAML(data *ordered.Map, warn func(string)) error {
 	return nil
 }
 
-// yamlGroup reads one group; it is nil if v is none.
+// yamlGroup reads one group; the result is nil if v is not a group.
 func (inv *Inventory) yamlGroup(name string, v any, warn func(string), depth int) (*Group, error) {
 	if depth > maxNested {
 		return nil, fmt.Errorf("groups are nested deeper than %d", maxNested)
 	}
 	m, ok := v.(*ordered.Map)
 	if !ok && v != nil {
-		warn(fmt.Sprintf("'%s' is no group: a group is a map with hosts, children and vars", told(name)))
+		warn(fmt.Sprintf("'%s' is not a group: a group is a map with hosts, children and vars", told(name)))
 		if inv.groups[name] == nil {
 			return nil, nil
 		}
@@ -103,7 +102,7 @@ func (inv *Inventory) yamlGroup(name string, v any, warn func(string), depth int
 		switch {
 		case v == nil:
 		case key != "hosts" && key != "children" && key != "vars":
-			warn(fmt.Sprintf("the group '%s' has a '%s': that is none of hosts, children and vars, and does not count", told(name), told(key)))
+			warn(fmt.Sprintf("the group '%s' has the key '%s', which is ignored: the keys of a group are hosts, children and vars", told(name), told(key)))
 		case !ok:
 			return nil, fmt.Errorf("the %s of the group '%s' are not a map", key, told(name))
 		default:
@@ -139,7 +138,7 @@ func (inv *Inventory) yamlSection(g *Group, key string, section *ordered.Map, wa
 func (inv *Inventory) yamlHosts(g *Group, pattern string, v any) error {
 	vars, ok := v.(*ordered.Map)
 	if !ok && v != nil && v != false && v != "" {
-		return fmt.Errorf("what is said about the host '%s' in the group '%s' is not a map of variables", told(pattern), told(g.Name))
+		return fmt.Errorf("the value of the host '%s' in the group '%s' is not a map of variables", told(pattern), told(g.Name))
 	}
 	names, port, err := hosts(pattern)
 	if err != nil {

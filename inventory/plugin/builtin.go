@@ -11,8 +11,9 @@ import (
 	"bolt/internal/readfile"
 )
 
-// envVar gives the value of the environment variable var; if it is not set,
-// default, or null if it is optional. With json the text is read as JSON.
+// envVar returns the value of the environment variable var. If it is not set, the
+// result is default, or null if the reference is optional. With json the value is
+// parsed as JSON.
 func (p *Plugins) envVar(_ context.Context, _, ref *ordered.Map) (any, error) {
 	name, ok, err := text("env_var", ref, "var")
 	switch {
@@ -34,13 +35,13 @@ func (p *Plugins) envVar(_ context.Context, _, ref *ordered.Map) (any, error) {
 	}
 	v, err := ordered.ParseJSON([]byte(value))
 	if err != nil {
-		// Not the parser's words: they may quote the value, which may be a secret.
+		// The parser's error may quote the value, which may be a secret.
 		return nil, fmt.Errorf("the value of the variable '%s' is not JSON", name)
 	}
 	return v, nil
 }
 
-// prompt asks the user for a value, once for each message.
+// prompt prompts the user for a value, once for each message.
 func (p *Plugins) prompt(ctx context.Context, _, ref *ordered.Map) (any, error) {
 	message, ok, err := text("prompt", ref, "message")
 	switch {
@@ -49,7 +50,7 @@ func (p *Plugins) prompt(ctx context.Context, _, ref *ordered.Map) (any, error) 
 	case !ok:
 		return nil, invalid("prompt plugin requires a 'message'")
 	case p.opts.Prompt == nil:
-		return nil, errors.New("there is no terminal to ask on")
+		return nil, errors.New("prompting requires a terminal")
 	}
 	p.mu.Lock()
 	answer, known := p.answers[message]
@@ -66,7 +67,7 @@ func (p *Plugins) prompt(ctx context.Context, _, ref *ordered.Map) (any, error) 
 	return answer.Reveal(), nil
 }
 
-// yaml gives the content of the YAML file filepath.
+// yaml returns the content of the YAML file filepath.
 func (p *Plugins) yaml(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	path, ok, err := text("yaml", ref, "filepath")
 	if err == nil && !ok {

@@ -23,13 +23,13 @@ import (
 	"bolt/internal/readfile"
 )
 
-// A cache keeps results between invocations. Its file is Puppet Bolt's: a JSON
-// object with {"result", "mtime", "ttl"} for each reference, under a key that
-// each program makes in its own way. Results may be secrets, in plain text, so
-// the file is for its owner alone.
+// A cache keeps results between invocations. Its file has Puppet Bolt's format:
+// a JSON object with {"result", "mtime", "ttl"} for each reference. Each
+// program computes the keys in its own way. The file contains secrets in plain
+// text, so only its owner can read it.
 //
-// The file is read at the first use and written by save, under the lock of its
-// directory: what others have added in between stays.
+// The file is read at the first use. save writes it under the lock of its
+// directory, and keeps entries that other processes have added in the meantime.
 type cache struct {
 	file string // "" for none
 	now  func() time.Time
@@ -38,9 +38,9 @@ type cache struct {
 	mu      sync.Mutex
 	opened  bool
 	off     bool             // the file cannot be used
-	entries map[string]entry // those of the file, and the new ones
+	entries map[string]entry // entries of the file and new entries
 	added   map[string]entry
-	stale   bool // the file has entries that are to go, or others can read it
+	stale   bool // the file has entries to remove, or other users can read it
 }
 
 type entry struct {
@@ -50,17 +50,17 @@ type entry struct {
 	secret bool
 }
 
-// What is kept at the most: the oldest go.
+// Limits of the file: the oldest entries are removed first.
 const (
 	maxEntries = 10_000
 	maxBytes   = readfile.Language
 )
 
-// cacheWarning is what disable-warnings calls problems with the file.
+// cacheWarning is the ID, for disable-warnings, of warnings about the file.
 const cacheWarning = "plugin_cache"
 
-// valid reports whether an entry counts. One from the future is none: the clock
-// has gone back, and nobody knows how old it is.
+// valid reports whether an entry can be used. An entry from the future cannot:
+// the clock was set back, so the age of the entry is unknown.
 func (e entry) valid(now time.Time) bool { return !e.at.After(now) && now.Sub(e.at) < e.ttl }
 
 // get returns a result that is at most ttl old.
@@ -80,21 +80,21 @@ func (c *cache) get(ctx context.Context, key string, ttl time.Duration) (v any, 
 		switch _, damaged := errors.AsType[*damagedError](err); {
 		case damaged:
 			c.stale = true
-			c.warn(cacheWarning, fmt.Sprintf("The plugin cache %s is damaged, and made anew: %v", c.file, err))
+			c.warn(cacheWarning, fmt.Sprintf("The plugin cache %s is damaged and is created again: %v", c.file, err))
 		case err != nil:
 			c.off = true
 			c.warn(cacheWarning, fmt.Sprintf("The plugin cache %s is not used: %v", c.file, fault.WithoutPath(err)))
 		}
 	}
 	e, ok := c.entries[key]
-	e.ttl = min(e.ttl, ttl) // somebody may want it fresher by now
+	e.ttl = min(e.ttl, ttl) // this reference may have a shorter ttl than the entry
 	if !ok || !e.valid(c.now()) {
 		return nil, false, false
 	}
 	return ordered.CloneValue(e.result), e.secret, true
 }
 
-// put remembers a result, if the file can hold it.
+// put adds a result to the cache, if the file can hold it.
 func (c *cache) put(key string, result any, secret bool, ttl time.Duration) {
 	if c.file == "" || !storable(result) {
 		return
@@ -108,17 +108,17 @@ func (c *cache) put(key string, result any, secret bool, ttl time.Duration) {
 	c.added[key] = e
 }
 
-// lockTime is how long save waits for others: they need milliseconds.
+// lockTime is how long save waits for other processes: they need milliseconds.
 const lockTime = 10 * time.Second
 
-// save writes the file if there is something to write.
+// save writes the file if there are changes.
 func (c *cache) save(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file == "" || c.off || len(c.added) == 0 && !c.stale {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, errors.New("others are writing"))
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, errors.New("another process is writing it"))
 	defer cancel()
 	if err := c.write(ctx); err != nil {
 		return fmt.Errorf("the plugin cache %s: %w", c.file, err)
@@ -152,17 +152,17 @@ func (c *cache) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Puppet Bolt's own file is for everybody.
+	// Puppet Bolt's file is readable for all users.
 	return atomicfile.WriteUnsynced(c.file, text, 0o600)
 }
 
-// A damagedError is for a file that can be read, but not understood.
+// A damagedError is the error of a file that can be read but not parsed.
 type damagedError struct{ err error }
 
 func (e *damagedError) Error() string { return e.err.Error() }
 
-// read returns the entries of the file that count. stale is set if there are
-// others, or people who can read it.
+// read returns the valid entries of the file. stale is set if there are invalid
+// entries, or if other users can read the file.
 func (c *cache) read(ctx context.Context) (entries map[string]entry, stale bool, err error) {
 	info, err := os.Lstat(c.file)
 	switch {
@@ -187,7 +187,7 @@ func (c *cache) read(ctx context.Context) (entries map[string]entry, stale bool,
 	return entries, !all || info.Mode().Perm()&0o077 != 0, nil
 }
 
-// decode returns the entries that count; all is set if there are no others.
+// decode returns the valid entries; all is set if every entry is valid.
 func decode(data []byte, now time.Time) (entries map[string]entry, all bool, err error) {
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
@@ -209,7 +209,7 @@ func decode(data []byte, now time.Time) (entries map[string]entry, all bool, err
 	return entries, all, nil
 }
 
-// rubyTime is how Puppet Bolt writes times.
+// rubyTime is the format in which Puppet Bolt writes times.
 const rubyTime = "2006-01-02 15:04:05 -0700"
 
 func decodeEntry(v any) (e entry, ok bool) {
@@ -232,7 +232,7 @@ func decodeEntry(v any) (e entry, ok bool) {
 	return e, ok
 }
 
-// seconds reads a time to live.
+// seconds parses a time to live.
 func seconds(v any) (time.Duration, bool) {
 	var n float64
 	switch v := v.(type) {
@@ -252,7 +252,7 @@ func seconds(v any) (time.Duration, bool) {
 	return time.Duration(n * float64(time.Second)), true
 }
 
-// encode writes entries, the newest first, as many as there is room for.
+// encode encodes entries, newest first, up to the size limits.
 func encode(entries map[string]entry) ([]byte, error) {
 	keys := make([]string, 0, len(entries))
 	for k := range entries {
@@ -282,13 +282,13 @@ func encode(entries map[string]entry) ([]byte, error) {
 			out.WriteString(",\n")
 		}
 		text := one.Bytes()
-		out.Write(text[1 : len(text)-1]) // without the braces of one
+		out.Write(text[1 : len(text)-1]) // without the braces of the object
 	}
 	out.WriteString("}\n")
 	return out.Bytes(), nil
 }
 
-// storable reports whether v is the same when it has been JSON.
+// storable reports whether v is unchanged after encoding to JSON and decoding.
 func storable(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, int64, *big.Int:
@@ -310,7 +310,8 @@ func storable(v any) bool {
 	return false
 }
 
-// ttl is how long the result of a reference is kept; 0 does not keep it.
+// ttl returns how long the result of a reference is cached; 0 means that it is
+// not cached.
 func (p *Plugins) ttl(ref *ordered.Map) (time.Duration, error) {
 	v := ref.Value(cacheKey)
 	if v == nil {
@@ -343,7 +344,7 @@ func (p *Plugins) ttl(ref *ordered.Map) (time.Duration, error) {
 	return d, nil
 }
 
-// typeName is what the Puppet language calls v's type.
+// typeName returns the name of v's type in the Puppet language.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:

@@ -13,18 +13,19 @@ import (
 	"bolt/format/ordered"
 )
 
-// A flight is the one time that a reference is resolved.
+// A flight is one resolution of a reference; all callers with the same
+// reference share its result.
 type flight struct {
 	done chan struct{} // closed when the rest is set
 
 	value any
 	err   error
-	again bool // whoever did it was stopped; that is no result
+	again bool // its caller was canceled, so there is no result
 }
 
-// once does work unless it was done for this key, or somebody is about to: then
-// it waits and has the same result. first is set for who did it. The value is
-// the caller's own.
+// once calls work unless this was done or is in progress for the same key. In
+// that case it waits and returns the same result. first is set for the caller
+// whose work was called. The caller owns the returned value.
 func (p *Plugins) once(ctx context.Context, key string, work func() (any, error)) (v any, first bool, err error) {
 	for {
 		p.mu.Lock()
@@ -56,12 +57,13 @@ func (p *Plugins) once(ctx context.Context, key string, work func() (any, error)
 	}
 }
 
-// cacheKey is the key of a reference that says how long its result is kept. It
-// does not change what the result is.
+// cacheKey is the key of a reference that sets how long its result is cached.
+// It does not change the result.
 const cacheKey = "_cache"
 
-// digest tells references apart, with what is configured of their plugins as
-// it is written. ok is false for those with values that it cannot tell apart.
+// digest returns a key that identifies a reference together with the
+// configuration of its plugin, references in it unresolved. ok is false if the
+// reference contains values that digest cannot distinguish.
 func digest(plugin string, ref *ordered.Map, config any) (key string, ok bool) {
 	d := digester{sha256.New()}
 	if !d.value(plugin) || !d.value(config) {
@@ -77,12 +79,12 @@ func digest(plugin string, ref *ordered.Map, config any) (key string, ok bool) {
 	return hex.EncodeToString(d.Sum(nil)), true
 }
 
-// A digester hashes values so that two different ones never look the same: each
-// has its type and its length before it.
+// A digester hashes values so that different values never have the same hash
+// input: the type and the length of each value are written before it.
 type digester struct{ hash.Hash }
 
 func (d digester) begin(kind byte, n uint64) {
-	_, _ = d.Write(binary.BigEndian.AppendUint64([]byte{kind}, n)) // a hash takes everything
+	_, _ = d.Write(binary.BigEndian.AppendUint64([]byte{kind}, n)) // Write of a hash never fails
 }
 
 func (d digester) text(kind byte, s string) {

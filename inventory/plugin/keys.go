@@ -14,16 +14,16 @@ const (
 	pluginKey = "_plugin"
 	runAsKey  = "_run_as"
 
-	// warnUnknown is the ID of warnings about keys that nobody reads.
+	// warnUnknown is the ID of warnings about keys that no plugin reads.
 	warnUnknown = "unknown_plugin_option"
 )
 
-// reservedKeys are those of a reference that are not the plugin's own.
+// reservedKeys lists the keys of a reference that bolt itself reads.
 func reservedKeys() []string { return []string{pluginKey, cacheKey, sensitiveKey, runAsKey} }
 
-// reserved looks at the keys of a reference that begin with an underscore. One that
-// is misspelt is an error, as a secret may be in the open for it; any other that is
-// unknown is a warning.
+// reserved checks the keys of a reference that begin with an underscore. A
+// misspelled key is an error, because a misspelled _sensitive would leave a secret
+// readable. Any other unknown key is a warning.
 func (p *Plugins) reserved(name string, ref *ordered.Map) error {
 	for key := range ref.All() {
 		if !strings.HasPrefix(key, "_") || slices.Contains(reservedKeys(), key) {
@@ -37,8 +37,8 @@ func (p *Plugins) reserved(name string, ref *ordered.Map) error {
 	return nil
 }
 
-// options warns of what a reference says that its plugin does not read. It is no
-// error, as projects that work have such keys.
+// options warns about keys of a reference that its plugin does not read. This is
+// not an error, because existing projects have such keys.
 func (p *Plugins) options(pl *plugin, ref *ordered.Map) {
 	if pl.takes == nil {
 		return
@@ -50,7 +50,7 @@ func (p *Plugins) options(pl *plugin, ref *ordered.Map) {
 	}
 }
 
-// ignored warns once of a key; near is what was probably meant, or "".
+// ignored warns once about a key; near is the key that was probably meant, or "".
 func (p *Plugins) ignored(name, key, near string) {
 	text := fmt.Sprintf("The plugin %s has no option '%s': it is ignored.", name, key)
 	if near != "" {

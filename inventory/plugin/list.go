@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// A Listing is a hook with the plugins that have it, by their names.
+// A Listing is a hook with the plugins that have it, by name.
 type Listing struct {
 	Hook    Hook
 	Plugins []Entry
@@ -18,9 +18,9 @@ type Listing struct {
 // An Entry is a plugin in a Listing.
 type Entry struct{ Name, Description string }
 
-// List returns all hooks with the plugins that have them: those that are built
-// in, modules and programs. A module or program whose plugin is broken is left
-// out, with a warning.
+// List returns all hooks with the plugins that have them: built-in plugins,
+// modules and programs. A broken plugin of a module or program is left out,
+// with a warning.
 func (p *Plugins) List(ctx context.Context) ([]Listing, error) {
 	names := p.builtIn()
 	if p.opts.Modules != nil {

@@ -13,14 +13,15 @@ import (
 	"bolt/modules"
 )
 
-// dataFile makes a module a plugin. It is a JSON object, in which "hooks" may
+// dataFile makes a module a plugin. It is a JSON object in which "hooks" can
 // name the task of each hook ({"hooks": {"resolve_reference": {"task":
 // "m::t"}}}). A hook that it does not name is the task <module>::<hook>, if
-// there is one. "sensitive" says whether the values of resolve_reference are
-// secret; if it does not stand there, they are if the plugin decrypts secrets.
+// that task exists. "sensitive" sets whether the values of resolve_reference
+// are secret. If it is not set, they are secret if the plugin decrypts secrets.
 const dataFile = "bolt_plugin.json"
 
-// module reads the plugin that a module is, nil if it is none.
+// module reads the plugin of a module; it returns nil if the module is not a
+// plugin.
 func (p *Plugins) module(ctx context.Context, m modules.Module) (*plugin, error) {
 	data, err := m.ReadFile(ctx, dataFile, readfile.Config)
 	switch {
@@ -29,7 +30,7 @@ func (p *Plugins) module(ctx context.Context, m modules.Module) (*plugin, error)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, broken(m.Name, "%s is unreadable: %v", m.Path(dataFile), fault.WithoutPath(err))
+		return nil, broken(m.Name, "%s cannot be read: %v", m.Path(dataFile), fault.WithoutPath(err))
 	}
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
@@ -43,7 +44,7 @@ func (p *Plugins) module(ctx context.Context, m modules.Module) (*plugin, error)
 		return nil, broken(m.Name, "Found unsupported key 'config' in %s. What can be configured are the parameters of the tasks of its hooks.", m.Path(dataFile))
 	}
 	if p.opts.Tasks == nil {
-		return nil, executionError(m.Name, ResolveReference, errors.New("tasks cannot be run here"))
+		return nil, executionError(m.Name, ResolveReference, errors.New("this command cannot run tasks"))
 	}
 	secret, given := about.Value("sensitive").(bool)
 	if _, set := about.Get("sensitive"); set && !given {
@@ -88,10 +89,10 @@ type hookLoader struct {
 	p      *Plugins
 	module modules.Module
 	hooks  map[Hook]hook
-	keys   map[string]bool // the parameters of all hooks' tasks
+	keys   map[string]bool // the parameters of the tasks of all hooks
 }
 
-// add makes a task a hook, if there is such a task.
+// add makes a task a hook, if the task exists.
 func (l *hookLoader) add(ctx context.Context, name Hook, task string) (bool, error) {
 	takes, everything, ok, err := l.p.opts.Tasks.Parameters(ctx, task)
 	if err != nil || !ok {
@@ -123,8 +124,9 @@ func (l *hookLoader) add(ctx context.Context, name Hook, task string) (bool, err
 	return true, nil
 }
 
-// parameters are what a reference or a command says, above what is configured
-// if the hook takes it. Keys that begin with an underscore are not for plugins.
+// parameters merges the options of a reference or a command over the
+// configuration keys that the hook takes. Keys that begin with an underscore
+// are not passed to plugins.
 func parameters(config, opts *ordered.Map, takes func(key string) bool) *ordered.Map {
 	params := &ordered.Map{}
 	for k, v := range config.All() {
@@ -140,7 +142,7 @@ func parameters(config, opts *ordered.Map, takes func(key string) bool) *ordered
 	return params
 }
 
-// broken is for a plugin that is wrong in itself.
+// broken returns the error for an invalid plugin.
 func broken(name, format string, args ...any) error {
 	return fault.New("bolt/invalid-plugin-data", "Invalid Plugin Data for "+name+": "+format, args...)
 }

@@ -259,7 +259,7 @@ func TestWithoutTasks(t *testing.T) {
 	p := plugin.New(o)
 	for _, name := range []string{"identity", "task"} {
 		_, err := p.Resolve(t.Context(), name, ordered.Of("task", "x"))
-		if err == nil || !strings.Contains(err.Error(), "tasks cannot be run here") || !isPluginError(err) {
+		if err == nil || !strings.Contains(err.Error(), "this command cannot run tasks") || !isPluginError(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,20 +1,19 @@
-// Package plugin resolves plugin references: values of an inventory or a
-// configuration that are not written down but looked up, such as
+// Package plugin resolves plugin references: values of an inventory or a configuration
+// that are looked up, such as
 //
 //	password: {_plugin: env_var, var: DB_PASSWORD}
 //
-// Four of Puppet Bolt's plugins are here: env_var reads an environment
-// variable, prompt asks the user, yaml reads a file, task runs a task on this
-// machine. Others that are built in are packages of their own, which Options
-// hands over (Native). Modules may be plugins as well: those that have a
-// bolt_plugin.json; what they do are tasks. pkcs7, which decrypts secrets, is
-// such a module. Programs of their own may be plugins, too (Options.Programs).
-// A plugin has hooks. Resolve is the hook resolve_reference with all that
-// belongs to it; Call is any other, List names them all.
+// Four of Puppet Bolt's plugins are in this package: env_var reads an environment
+// variable, prompt prompts the user, yaml reads a file, task runs a task on this
+// machine. Other built-in plugins are packages of their own, and Options lists them
+// (Native). A module with a bolt_plugin.json is a plugin whose hooks are tasks. pkcs7,
+// which decrypts secrets, is such a module. Separate programs can be plugins, too
+// (Options.Programs). A plugin has hooks. Resolve calls the hook resolve_reference and
+// all checks that belong to it. Call calls any other hook, and List lists them all.
 //
-// The same reference is resolved once for each set of Plugins, and if it says
-// so (_cache), or the default does, no more often than its time to live: then
-// results are kept in a file, which Save writes.
+// Each set of Plugins resolves the same reference only once. If the reference sets a
+// time to live (_cache), or the default does, the result is also cached in a file, which
+// Save writes.
 package plugin
 
 import (
@@ -33,65 +32,61 @@ import (
 	"bolt/transport"
 )
 
-// Options are what plugins may use of the world. The zero value is a world
-// without environment, terminal, modules and tasks.
+// Options set the environment of plugins. With the zero value there are no environment
+// variables, no terminal, no modules and no tasks.
 type Options struct {
-	// Project is the directory that relative paths start from.
+	// Project is the directory that relative paths are relative to.
 	Project string
 	// Env looks up an environment variable.
 	Env func(name string) (string, bool)
-	// Prompt shows a question and reads the answer without showing what is
-	// typed.
+	// Prompt prints a question and reads the answer without echoing it.
 	Prompt func(ctx context.Context, question string) (transport.Secret, error)
-	// Natives are built in, beside those of this package.
+	// Natives are built-in plugins of other packages.
 	Natives []Native
-	// Programs are plugins too, if no other has their name; nil for none.
+	// Programs are plugins, too, if no other plugin has their name; nil for none.
 	Programs Programs
-	// Modules may be plugins.
+	// Modules can be plugins.
 	Modules *modules.Path
-	// Tasks are what plugins of modules, and the plugin task, run.
+	// Tasks runs the tasks of module plugins and of the plugin task.
 	Tasks Tasks
-	// Config has the configuration of plugins by their names: maps, which may
-	// be or hold plugin references.
+	// Config contains the configuration of plugins by name. The values are maps, which
+	// may be or contain plugin references.
 	Config *ordered.Map
-	// CacheFile is where results are kept; "" keeps none.
+	// CacheFile is the file in which results are cached; "" disables the cache.
 	CacheFile string
-	// CacheTTL is how long results of references are kept that do not say it
-	// themselves; 0 does not keep them.
+	// CacheTTL is the time to live of results whose references do not set one; 0
+	// disables caching of them.
 	CacheTTL time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Warn takes warnings; it may be called from several goroutines.
+	// Warn receives warnings; it may be called from several goroutines.
 	Warn func(id, text string)
 }
 
-// A Native is a plugin of another package. A module of the user's with its name
-// takes its place.
+// A Native is a plugin of another package. A module with the same name overrides it.
 type Native struct {
 	Name  string
 	About string // for lists: one sentence
-	// Secret says that the texts of its values are nobody's business. It counts
-	// for a module that takes its place, too.
+	// Secret reports that the strings of its values are secret. It also applies to a
+	// module that overrides the plugin.
 	Secret bool
-	// Configures reports whether the configuration may have a key; nil is for
-	// plugins that have none.
+	// Configures reports whether the configuration can contain a key; nil is for plugins
+	// without configuration.
 	Configures func(key string) bool
-	// Resolve gives the value of a reference, in which a transport.Secret is a text
-	// that is secret in any case. Both maps are without references, config is never nil.
-	// An error of kind bolt/validation-error says that the reference is wrong in itself;
-	// any other is told with the plugin's name.
+	// Resolve returns the value of a reference. A transport.Secret in the value is
+	// always secret. Both maps contain no references, and config is never nil. An error
+	// of kind bolt/validation-error means that the reference itself is invalid; any
+	// other error is reported with the plugin's name.
 	Resolve func(ctx context.Context, config, ref *ordered.Map) (any, error)
-	// Describe, if it is not nil, returns the description for lists in place of
-	// About.
+	// Describe, if it is not nil, returns the description for lists. It overrides About.
 	Describe func(ctx context.Context) (string, error)
 }
 
-// Programs finds plugins that are programs of their own. It is safe for concurrent
-// use.
+// Programs finds plugins that are separate programs. It is safe for concurrent use.
 type Programs interface {
-	// Names returns the names of all of them.
+	// Names returns the names of all such plugins.
 	Names() []string
-	// Plugin returns the plugin of a name; ok is false if no program is it.
+	// Plugin returns the plugin with that name; ok is false if no program provides it.
 	Plugin(name string) (n Native, ok bool)
 }
 
@@ -100,21 +95,21 @@ type Plugins struct {
 	opts  Options
 	cache *cache
 
-	// loading is taken by who loads plugins, so that two whose configurations
-	// need each other do not wait for each other.
+	// loading is held while a plugin is loaded, so that two plugins whose configurations
+	// depend on each other do not wait for each other.
 	loading chan struct{}
 
 	mu      sync.Mutex
 	loaded  map[string]*plugin
-	flights map[string]*flight          // references that were or are being resolved, by their digests
-	answers map[string]transport.Secret // by message: nobody is asked the same twice
-	secrets []string                    // texts that are secret, and how they look in quotes
-	known   map[string]bool             // those
-	told    map[string]bool             // what was warned of
-	sorted  bool                        // the longest are the first
+	flights map[string]*flight          // current and finished resolutions, by the digests of their references
+	answers map[string]transport.Secret // by message: the user is not prompted twice for the same message
+	secrets []string                    // secret strings, and their quoted forms
+	known   map[string]bool             // the same, as a set
+	told    map[string]bool             // warnings that were printed
+	sorted  bool                        // secrets is sorted, longest first
 }
 
-// New makes the set of plugins.
+// New returns the set of plugins.
 func New(o Options) *Plugins {
 	if o.Env == nil {
 		o.Env = func(string) (string, bool) { return "", false }
@@ -139,11 +134,11 @@ func New(o Options) *Plugins {
 
 var _ inventory.Resolver = (*Plugins)(nil).Resolve
 
-// Save writes what is to be kept of results to the cache's file. It is to be
-// called when references have been resolved, and may be called again.
+// Save writes cached results to the cache's file. Call it after references have been
+// resolved; it may be called again.
 func (p *Plugins) Save(ctx context.Context) error { return p.cache.save(ctx) }
 
-// Hook is one of the things that a plugin may be able to do.
+// Hook is an operation that a plugin can have.
 type Hook string
 
 // The hooks.
@@ -154,35 +149,35 @@ const (
 	SecretDecrypt    Hook = "secret_decrypt"    // takes encrypted_value
 	SecretCreateKeys Hook = "secret_createkeys" // takes force
 
-	// validateReference looks at a reference before it is resolved.
+	// validateReference checks a reference before it is resolved.
 	validateReference Hook = "validate_resolve_reference"
 )
 
-// Hooks are those that people know, in the order of lists.
+// Hooks lists the public hooks, in the order of lists.
 func Hooks() []Hook {
 	return []Hook{PuppetLibrary, ResolveReference, SecretEncrypt, SecretDecrypt, SecretCreateKeys}
 }
 
-// A plugin is one that was found.
+// A plugin is a plugin that was found.
 type plugin struct {
 	name   string
 	hooks  map[Hook]hook
-	config *ordered.Map // nil until it was resolved; never nil then
+	config *ordered.Map // nil until resolved, never nil afterwards
 
-	// configures reports whether the configuration may have a key; nil is for
-	// plugins that have none, which look at none.
+	// configures reports whether the configuration can contain a key; nil is for plugins
+	// without configuration, which check no keys.
 	configures func(key string) bool
-	fixed      bool // no module takes its place
-	secret     bool // texts of its values are nobody's business
+	fixed      bool // no module overrides it
+	secret     bool // strings of its values are secret
 
-	// takes are the options of references; nil for plugins that look at them
+	// takes lists the options of references; nil for plugins that check their options
 	// themselves.
 	takes []string
 }
 
-// A hook does its work with the plugin's configuration and what a reference or
-// a command says; one without run is for others to carry out. about is what
-// lists say of it, if task is "".
+// A hook works on the plugin's configuration and the options of a reference or a
+// command. A hook without run is run by other packages. about is its description in
+// lists, if task is "".
 type hook struct {
 	run      func(ctx context.Context, config, opts *ordered.Map) (any, error)
 	task     string
@@ -190,10 +185,10 @@ type hook struct {
 	describe func(ctx context.Context) (string, error) // instead of about, if not nil
 }
 
-// notBuiltIn are plugins of Puppet Bolt that this program does not have.
+// notBuiltIn lists plugins of Puppet Bolt that this program does not have.
 var notBuiltIn = []string{"choria", "puppet_agent", "puppet_connect_data"}
 
-// builtIn are the names of the plugins that are built in.
+// builtIn returns the names of the built-in plugins.
 func (p *Plugins) builtIn() []string {
 	names := []string{"env_var", "prompt", "task", "yaml"}
 	for _, n := range p.opts.Natives {
@@ -202,13 +197,12 @@ func (p *Plugins) builtIn() []string {
 	return names
 }
 
-// Resolve is an inventory.Resolver. Errors are *fault.Error of kind
-// bolt/unknown-plugin, bolt/unsupported-hook, bolt/invalid-plugin-data for a
-// plugin that is broken, bolt/validation-error for a reference or a
-// configuration with bad options, or bolt/plugin-error for a plugin that could
-// not do its work.
+// Resolve is an inventory.Resolver. Errors are *fault.Error of kind bolt/unknown-plugin;
+// bolt/unsupported-hook; bolt/invalid-plugin-data for a broken plugin;
+// bolt/validation-error for a reference or a configuration with invalid options; or
+// bolt/plugin-error for a plugin that failed.
 func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (any, error) {
-	ref = inventory.RevealMap(ref) // what plugins give others
+	ref = inventory.RevealMap(ref) // other plugins' values can be secret
 	if err := p.reserved(name, ref); err != nil {
 		return nil, err
 	}
@@ -229,7 +223,8 @@ func (p *Plugins) Resolve(ctx context.Context, name string, ref *ordered.Map) (a
 			return p.hidden(v, secret || wanted), nil
 		}
 	}
-	// It is loaded before it is in flight: nobody in flight waits for others.
+	// The plugin is loaded before the flight starts, so that a flight never waits for
+	// another one.
 	pl, err := p.load(ctx, name)
 	if err != nil {
 		return nil, err
@@ -268,15 +263,15 @@ func (p *Plugins) fresh(ctx context.Context, pl *plugin, ref *ordered.Map) (any,
 	if err == nil {
 		return v, nil
 	}
-	// What is wrong with the reference is said as it is.
+	// Errors in the reference are returned without the plugin's prefix.
 	if f, ok := errors.AsType[*fault.Error](err); ok && slices.Contains([]string{kindInvalid, "bolt/unknown-task"}, f.Kind) {
 		return nil, p.redacted(f)
 	}
 	return nil, p.redacted(executionError(pl.name, ResolveReference, err))
 }
 
-// Call carries out a hook of a plugin. Errors are as those of Resolve; one of
-// the plugin's own work has the kind that the plugin gives it.
+// Call runs a hook of a plugin. Its errors are like those of Resolve, but a failure of
+// the plugin keeps the kind that the plugin set.
 func (p *Plugins) Call(ctx context.Context, name string, h Hook, opts *ordered.Map) (any, error) {
 	pl, err := p.load(ctx, name)
 	if err != nil {
@@ -315,7 +310,7 @@ func (p *Plugins) load(ctx context.Context, name string) (*plugin, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if pl := known(); pl != nil { // while we waited
+		if pl := known(); pl != nil { // loaded by another goroutine while this one waited
 			return pl, nil
 		}
 	}
@@ -332,7 +327,7 @@ func (p *Plugins) load(ctx context.Context, name string) (*plugin, error) {
 	return pl, nil
 }
 
-// configuration resolves and checks what the project configures of a plugin.
+// configuration resolves and checks the plugin's configuration in the project.
 func (p *Plugins) configuration(ctx context.Context, pl *plugin) (*ordered.Map, error) {
 	raw, ok := p.opts.Config.Get(pl.name)
 	if !ok || pl.configures == nil {
@@ -354,7 +349,7 @@ func (p *Plugins) configuration(ctx context.Context, pl *plugin) (*ordered.Map, 
 	return config, nil
 }
 
-// find returns the plugin of that name.
+// find returns the plugin with that name.
 func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 	native := p.native(name)
 	if native != nil && native.fixed {
@@ -386,12 +381,12 @@ func (p *Plugins) find(ctx context.Context, name string) (*plugin, error) {
 	e := fault.New("bolt/unknown-plugin", "Unknown plugin: '%s'", name)
 	e.Hint = "The plugins are " + strings.Join(p.names(), ", ") + "."
 	if p.opts.Programs != nil && modules.ValidName(name) {
-		e.Hint += " The plugin could also be a program bolt-plugin-" + name + " on PATH."
+		e.Hint += " Alternatively, install a program bolt-plugin-" + name + " on PATH."
 	}
 	return nil, e
 }
 
-// names are all plugins that there are, sorted.
+// names lists all existing plugins, sorted.
 func (p *Plugins) names() []string {
 	names := p.builtIn()
 	if p.opts.Modules != nil {
@@ -408,7 +403,7 @@ func (p *Plugins) names() []string {
 	return slices.Compact(names)
 }
 
-// native returns a plugin that is built in, nil if it is not.
+// native returns a built-in plugin, nil if there is none with that name.
 func (p *Plugins) native(name string) *plugin {
 	one := func(about string, run func(context.Context, *ordered.Map, *ordered.Map) (any, error), takes ...string) *plugin {
 		return &plugin{name: name, hooks: map[Hook]hook{ResolveReference: {run: run, about: about}}, fixed: true, takes: takes}
@@ -448,7 +443,7 @@ const (
 	kindInvalid = "bolt/validation-error"
 )
 
-// executionError is for a plugin that could not do its work.
+// executionError returns the error for a plugin that failed.
 func executionError(name string, h Hook, err error) *fault.Error {
 	hint := ""
 	if f, ok := errors.AsType[*fault.Error](err); ok {
@@ -458,7 +453,7 @@ func executionError(name string, h Hook, err error) *fault.Error {
 		Msg: fmt.Sprintf("Error executing plugin %s from %s in %s: %v", name, h, name, err)}
 }
 
-// invalid is for a reference that is wrong in itself.
+// invalid returns the error for an invalid reference.
 func invalid(format string, args ...any) error { return fault.New(kindInvalid, format, args...) }
 
 // text reads an option that must be a string. ok is false if it is not set.
@@ -474,8 +469,8 @@ func text(plugin string, ref *ordered.Map, key string) (s string, ok bool, err e
 }
 
 // Hooks returns the setting plugin-hooks of a project. References in it are resolved
-// later, when they are shown; a reference that stands for all hooks is resolved at
-// once, because hooks are laid over others.
+// later, when they are printed. A reference in place of all hooks is resolved at once,
+// because hooks are merged.
 func (p *Plugins) Hooks(ctx context.Context, setting *ordered.Map) (*ordered.Map, error) {
 	if _, whole := setting.Get("_plugin"); !whole {
 		return setting, nil

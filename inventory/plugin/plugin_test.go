@@ -52,7 +52,7 @@ func TestResolve(t *testing.T) {
 		{"missing file", ordered.Of("_plugin", "yaml", "filepath", "none.yaml"), nil, failed, "none.yaml: no such file"},
 		{"bad file", ordered.Of("_plugin", "yaml", "filepath", "bad.yaml"), nil, failed, "bad.yaml, line 1"},
 		{"no filepath", ordered.Of("_plugin", "yaml"), nil, invalid, "'filepath'"},
-		{"prompt without terminal", ordered.Of("_plugin", "prompt", "message", "Say"), nil, failed, "there is no terminal"},
+		{"prompt without terminal", ordered.Of("_plugin", "prompt", "message", "Say"), nil, failed, "prompting requires a terminal"},
 		{"prompt without message", ordered.Of("_plugin", "prompt"), nil, invalid, "'message'"},
 		{"unknown", ordered.Of("_plugin", "nosuch"), nil, "bolt/unknown-plugin", "Unknown plugin: 'nosuch'"},
 		{"not built in", ordered.Of("_plugin", "choria"), nil, failed, "Error executing plugin choria from resolve_reference in choria: this plugin is not built in"},

@@ -11,12 +11,12 @@ import (
 	"bolt/transport"
 )
 
-// minRedacted is how long a secret is, at least, that is looked for in other
-// texts: shorter ones are in too many of them.
+// minRedacted is the minimum length of a secret that is redacted in other strings.
+// Shorter secrets occur in too many strings.
 const minRedacted = 4
 
-// sensitiveKey is the key of a reference that says that its value is secret,
-// whatever plugin it is from.
+// sensitiveKey is the key of a reference that makes its value secret, for every
+// plugin.
 const sensitiveKey = "_sensitive"
 
 func sensitive(ref *ordered.Map) (bool, error) {
@@ -31,8 +31,9 @@ func sensitive(ref *ordered.Map) (bool, error) {
 	return yes, nil
 }
 
-// hidden is the value of a reference as others get it: with secrets as such, be it
-// because the plugin keeps secrets, or because it says so of some of its texts.
+// hidden returns the value of a reference with transport.Secret values. Strings
+// are secret because the plugin hides all its values, or because it marked these
+// strings.
 func (p *Plugins) hidden(v any, secret bool) any {
 	if secret {
 		v = inventory.Hide(v)
@@ -43,7 +44,7 @@ func (p *Plugins) hidden(v any, secret bool) any {
 	return v
 }
 
-// remember notes the secrets of a value. The caller holds mu.
+// remember records the secrets of a value. The caller holds mu.
 func (p *Plugins) remember(v any) {
 	switch v := v.(type) {
 	case transport.Secret:
@@ -69,21 +70,21 @@ func (p *Plugins) remember(v any) {
 	}
 }
 
-// Secrets reports whether plugins have given any secret so far that Redact looks
-// for.
+// Secrets reports whether plugins have returned any secret so far that Redact
+// replaces.
 func (p *Plugins) Secrets() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.secrets) > 0
 }
 
-// Redact returns a text without the secrets that plugins have given so far: for
-// what people or plans may have made of them.
+// Redact returns a string without the secrets that plugins have returned so far.
+// It is for strings that users or plans may have built from secrets.
 func (p *Plugins) Redact(text string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.sorted {
-		// The longest first, as one may be the beginning of another.
+		// Longest first, because one secret may be a prefix of another.
 		slices.SortFunc(p.secrets, func(a, b string) int { return len(b) - len(a) })
 		p.sorted = true
 	}
@@ -93,8 +94,8 @@ func (p *Plugins) Redact(text string) string {
 	return text
 }
 
-// redacted is an error without secrets. Its causes, which people can ask for, go
-// where they had some.
+// redacted returns an error without secrets. If the error contained secrets, it
+// also drops the causes, because callers can print them.
 func (p *Plugins) redacted(e *fault.Error) error {
 	msg, hint := p.Redact(e.Msg), p.Redact(e.Hint)
 	if msg == e.Msg && hint == e.Hint {

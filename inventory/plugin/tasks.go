@@ -11,28 +11,31 @@ import (
 
 // Tasks finds and runs tasks on this machine. It is safe for concurrent use.
 type Tasks interface {
-	// Parameters are the names of what a task takes; ok is false if there is
-	// no such task. any: it declares none and takes everything.
+	// Parameters returns the names of a task's parameters; ok is false if the
+	// task does not exist. any is set if the task declares no parameters and so
+	// accepts all.
 	Parameters(ctx context.Context, task string) (names []string, any, ok bool, err error)
-	// Run checks the parameters and runs the task here as runAs ("": as who
-	// we are); the result is what it returned, a failure is an error.
-	// Parameters whose names begin with an underscore (_boltdir) are the
-	// task's as they are: they are not among those that it declares. Errors
-	// are *fault.Error of kind bolt/validation-error for bad parameters,
-	// bolt/unknown-task, or what the task itself says.
+	// Run checks the parameters and runs the task on this machine as the user
+	// runAs ("": the current user). The result is the task's result; a failed
+	// task is an error. Parameters whose names begin with an underscore
+	// (_boltdir) are passed unchecked, because tasks do not declare them.
+	// Errors are *fault.Error of kind bolt/validation-error for invalid
+	// parameters, bolt/unknown-task, or the error of the task itself.
 	Run(ctx context.Context, task string, params *ordered.Map, runAs string) (*ordered.Map, error)
 }
 
-// A Describer is a Tasks that also knows what tasks are for.
+// A Describer is a Tasks that also returns the descriptions of tasks.
 type Describer interface {
-	// Description is what a task's metadata says of it; "" if it says nothing.
+	// Description returns the description in a task's metadata; "" if there is
+	// none.
 	Description(ctx context.Context, task string) (string, error)
 }
 
-// task is the plugin that runs any task: its value is that of the result's key
-// "value".
+// task is the plugin that runs any task. Its value is the key "value" of the
+// task's result.
 //
-// Differs from Bolt: _run_as counts; Bolt takes it for puppet_library alone.
+// Differs from Bolt: _run_as takes effect; Bolt uses it only for
+// puppet_library.
 func (p *Plugins) task(ctx context.Context, _, ref *ordered.Map) (any, error) {
 	name, ok, err := text("task", ref, "task")
 	switch {
@@ -62,20 +65,20 @@ func (p *Plugins) task(ctx context.Context, _, ref *ordered.Map) (any, error) {
 	return v, nil
 }
 
-// runTask runs a task. Of an error remains what people are to know.
+// runTask runs a task. It returns a task's error without its details.
 func (p *Plugins) runTask(ctx context.Context, name string, params *ordered.Map, runAs string) (*ordered.Map, error) {
 	if p.opts.Tasks == nil {
-		return nil, errors.New("tasks cannot be run here")
+		return nil, errors.New("this command cannot run tasks")
 	}
 	result, err := p.opts.Tasks.Run(ctx, name, params, runAs)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return nil, &fault.Error{Kind: f.Kind, Msg: f.Msg, Err: err} // without details, as Bolt
+		return nil, &fault.Error{Kind: f.Kind, Msg: f.Msg, Err: err} // without details, as in Bolt
 	}
 	return result, err
 }
 
-// keysOf says what a result has instead, without its values: they may be
-// secrets.
+// keysOf lists the keys of a result without their values, because values may be
+// secret.
 func keysOf(result *ordered.Map) string {
 	if result.Len() == 0 {
 		return "it is empty"

@@ -1,5 +1,5 @@
-// Package all is the list of plugins that are packages or programs of their own: a
-// new one is added here and nowhere else.
+// Package all lists the plugins that are separate packages or programs: a new plugin is
+// added only here.
 package all
 
 import (
@@ -19,11 +19,10 @@ import (
 	"bolt/puppetdb"
 )
 
-// PuppetDB is the name of the plugin that asks PuppetDB.
+// PuppetDB is the name of the plugin that queries PuppetDB.
 const PuppetDB = nodes.Name
 
-// cloudsProgram is the program that is installed with bolt and has the plugins for
-// clouds.
+// cloudsProgram is the program with the plugins for clouds. It is installed with bolt.
 const cloudsProgram = "bolt-clouds"
 
 // Options are the settings of plugins.
@@ -32,7 +31,7 @@ type Options struct {
 	Home     string // of the user
 	Environ  []string
 	Getenv   func(name string) (value string, ok bool)
-	Agent    string // as which servers know this program
+	Agent    string // user agent in HTTP requests
 	Modules  *modules.Path
 	Database *puppetdb.Instances
 	Warn     func(id, text string)
@@ -41,7 +40,7 @@ type Options struct {
 
 // New returns all plugins. rest has the options of plugin.New that Options does not set.
 func New(o Options, rest plugin.Options) *plugin.Plugins {
-	var p *plugin.Plugins // programs run when it is set
+	var p *plugin.Plugins // set before any program runs
 	outside := programs(o, func(text string) string { return p.Redact(text) })
 	rest.Project, rest.Env, rest.Modules, rest.Warn = o.Project, o.Getenv, o.Modules, o.Warn
 	rest.Natives, rest.Programs = natives(o, outside), outside
@@ -49,7 +48,7 @@ func New(o Options, rest plugin.Options) *plugin.Plugins {
 	return p
 }
 
-// natives returns the plugins that are called by their names.
+// natives returns the plugins of other packages, by name.
 func natives(o Options, programs *external.Programs) []plugin.Native {
 	ansible := &ansiblehosts.Plugin{Project: o.Project, Home: o.Home, Environ: o.Environ, Warn: o.Warn}
 	exec := &program.Plugin{Project: o.Project, Environ: o.Environ}
@@ -68,7 +67,7 @@ func natives(o Options, programs *external.Programs) []plugin.Native {
 	}
 }
 
-// programs returns the plugins that are programs of their own.
+// programs returns the plugins that are separate programs.
 func programs(o Options, redact func(string) string) *external.Programs {
 	beside := ""
 	if self, err := os.Executable(); err == nil {
@@ -82,8 +81,8 @@ func programs(o Options, redact func(string) string) *external.Programs {
 	})
 }
 
-// dirs are the directories of the project and of its modules that may have
-// programs of plugins.
+// dirs returns the directories of the project and its modules that may contain programs
+// of plugins.
 func (o *Options) dirs() []string {
 	const folder = "plugins"
 	dirs := []string{filepath.Join(o.Project, folder)}

@@ -10,8 +10,8 @@ import (
 	"bolt/internal/readfile"
 )
 
-// settings are what is read of an ansible.cfg: sections, keys, and the variable
-// that says the same of a host.
+// settings maps the sections and keys that are read from an ansible.cfg to the
+// equivalent variable of a host.
 var settings = map[string]string{
 	"defaults.remote_user":               "ansible_user",
 	"defaults.remote_port":               "ansible_port",
@@ -27,8 +27,8 @@ var settings = map[string]string{
 	"ssh_connection.ssh_extra_args":      "ansible_ssh_extra_args",
 }
 
-// configure adds what an ansible.cfg says. Its inventory counts if the reference
-// names none; its paths start from where it is.
+// configure adds the settings of an ansible.cfg. Its inventory is used if the
+// reference sets none. Relative paths in the file are relative to its directory.
 func (p *Plugin) configure(ctx context.Context, path string, q *request) error {
 	data, err := readfile.Read(ctx, path, readfile.Key)
 	if err != nil {
@@ -69,13 +69,13 @@ func (p *Plugin) configure(ctx context.Context, path string, q *request) error {
 		}
 	}
 	if len(q.paths) == 0 {
-		return fmt.Errorf("%s names no inventory: give a 'path', or it an 'inventory' in [defaults]", path)
+		return fmt.Errorf("%s does not set an inventory: set 'path' in the reference, or 'inventory' in [defaults] of that file", path)
 	}
 	return nil
 }
 
-// configOf reads the format of Python's configparser: keys in sections. Lines that
-// go on in the next one are put together.
+// configOf parses the format of Python's configparser: keys in sections. It joins
+// continuation lines.
 func configOf(text string) map[string]string {
 	values := make(map[string]string)
 	section, last := "", ""

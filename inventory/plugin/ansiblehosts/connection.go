@@ -15,8 +15,8 @@ import (
 	"bolt/transport"
 )
 
-// kinds are the transports for Ansible's connections, without the names of their
-// collections.
+// kinds maps Ansible's connections, without the names of their collections, to
+// transports.
 var kinds = map[string]string{
 	"ssh": "ssh", "smart": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "libssh": "ssh",
 	"local": "local", "docker": "docker", "docker_api": "docker", "podman": "podman", "lxd": "lxd", "jail": "jail",
@@ -24,8 +24,8 @@ var kinds = map[string]string{
 	"network_cli": "remote", "netconf": "remote", "httpapi": "remote",
 }
 
-// names are the variables that configuration comes from. Of several with one
-// meaning the last one that is set counts.
+// names lists the variables that configuration comes from. Of several variables with
+// one meaning, the last one that is set takes effect.
 var names = map[string][]string{
 	"connection":    {"ansible_connection"},
 	"host":          {"ansible_host", "ansible_ssh_host"},
@@ -90,8 +90,9 @@ var decisive = []string{"connection", "host", "port", "user", "key", "become", "
 	"sudo user", "sudo exe", "su user", "su exe", "doas user", "doas exe", "ssh args", "common args", "extra args", "winrm host", "winrm port", "winrm user",
 	"psrp host", "psrp port", "psrp user", "psrp proxy", "psrp endpoint", "psrp path", "psrp key"}
 
-// consumed reports whether a variable is about connections, and so none of a
-// target's: what it says is in the configuration, or is a secret.
+// consumed reports whether a variable is about connections. Such a variable is not
+// copied to the target, because the configuration contains its value, or because it
+// is secret.
 func consumed(name string) bool {
 	if !strings.HasPrefix(name, "ansible_") {
 		return false
@@ -109,18 +110,18 @@ func consumed(name string) bool {
 	return false
 }
 
-// A connection makes a target's configuration of its variables.
+// A connection makes a target's configuration from its variables.
 type connection struct {
 	scope
 	inv      *ansible.Inventory
 	defaults *ordered.Map // variables of an ansible.cfg
-	password string       // the file with that of ansible-vault
+	password string       // file with the password of ansible-vault
 	note     func(text string)
 
 	refused   []string // the reasons why the target must not be used
 	transport string
 	section   *ordered.Map // of the transport
-	acceptNew bool         // arguments for ssh say so first: what they say later of host keys does not count
+	acceptNew bool         // an earlier ssh argument set accept-new, so later arguments about host keys have no effect
 }
 
 // config returns the configuration: the transport, and its section.
@@ -224,7 +225,7 @@ func (c *connection) raw(key string) any {
 	return nil
 }
 
-// text is a variable as text.
+// text returns a variable as a string.
 func (c *connection) text(key string) string {
 	v, err := c.opened(c.raw(key))
 	if err != nil {
@@ -245,8 +246,8 @@ func (c *connection) text(key string) string {
 	return ""
 }
 
-// secret is a variable as a password: text, or a reference for one that is
-// encrypted, which is decrypted when somebody needs it.
+// secret returns a variable as a password: a string, or, if it is encrypted, a
+// reference that is decrypted when it is needed.
 func (c *connection) secret(key string) any {
 	switch v := c.raw(key).(type) {
 	case nil:
@@ -268,7 +269,7 @@ func (c *connection) secret(key string) any {
 	return nil
 }
 
-// flag is a variable as yes or no.
+// flag returns a variable as a boolean.
 func (c *connection) flag(key string) (yes, set bool) {
 	switch strings.ToLower(c.text(key)) {
 	case "":
@@ -282,7 +283,7 @@ func (c *connection) flag(key string) (yes, set bool) {
 	return false, false
 }
 
-// number is a variable as a whole number from 1 to most; 0 if it is not set.
+// number returns a variable as an integer from 1 to most; 0 if it is not set.
 func (c *connection) number(key string, most int64) int64 {
 	s := c.text(key)
 	if s == "" {
@@ -305,7 +306,7 @@ func (c *connection) put(option string, value any) {
 
 const maxPort = 65535
 
-// address is the name of the machine for the network.
+// address returns the network address of the machine.
 func (c *connection) address(key string) string {
 	h := c.text(key)
 	if h == "" {
@@ -314,7 +315,7 @@ func (c *connection) address(key string) string {
 	return strings.Trim(h, "[]")
 }
 
-// login sets what is needed to reach a machine, and get in.
+// login sets the options that are needed to connect and log in.
 func (c *connection) login() {
 	c.put("host", c.address("host"))
 	c.put("port", c.number("port", maxPort))
@@ -335,7 +336,7 @@ func (c *connection) ssh() {
 		c.put("login-shell", shell)
 	case "", "sh":
 	default:
-		c.note(fmt.Sprintf("the ansible_shell_type '%s' is not known", shell))
+		c.note(fmt.Sprintf("the ansible_shell_type '%s' is not supported", shell))
 	}
 	for _, key := range []string{"ssh args", "common args", "extra args"} {
 		if line := c.text(key); line != "" {
@@ -344,7 +345,7 @@ func (c *connection) ssh() {
 	}
 }
 
-// kind is Ansible's connection, without the name of its collection.
+// kind returns Ansible's connection, without the name of its collection.
 func (c *connection) kind() string {
 	kind := c.text("connection")
 	return kind[strings.LastIndexByte(kind, '.')+1:]
@@ -375,7 +376,7 @@ func (c *connection) winrm(kind string) {
 			c.put("port", int64(5985))
 		}
 	case scheme != "" && scheme != "https":
-		c.note(fmt.Sprintf("the scheme '%s' is not known: https is taken", scheme))
+		c.note(fmt.Sprintf("the scheme '%s' is not supported: https is used", scheme))
 	}
 	if c.text(key("check")) == "ignore" {
 		c.put("ssl-verify", false)
@@ -395,7 +396,7 @@ func (c *connection) winrm(kind string) {
 		_, realm, _ := strings.Cut(user, "@")
 		c.put("realm", first(c.text("winrm realm"), strings.ToUpper(realm)))
 	default:
-		c.note(fmt.Sprintf("the way '%s' to log in by WinRM is not known", by))
+		c.note(fmt.Sprintf("the WinRM authentication method '%s' is not supported", by))
 	}
 }
 
@@ -421,7 +422,7 @@ func (c *connection) become() {
 		method = "sudo"
 	}
 	if !slices.Contains([]string{"sudo", "su", "doas"}, method) {
-		c.refuse("become method", fmt.Sprintf("the method '%s' is not supported; sudo, su and doas are", method))
+		c.refuse("become method", fmt.Sprintf("the method '%s' is not supported; use sudo, su or doas", method))
 		return
 	}
 	// Variables of the method override the variables of become.
@@ -461,12 +462,12 @@ func (c *connection) noBecome() {
 	c.refuse(key, "run-as is not supported with the transport "+c.transport)
 }
 
-// interpreters sets what runs tasks in some languages.
+// interpreters sets the programs that run tasks of some languages.
 func (c *connection) interpreters() {
 	byExtension := map[string]string{".py": "python", ".rb": "ruby", ".pl": "perl"}
 	found := &ordered.Map{}
 	for _, ext := range slices.Sorted(maps.Keys(byExtension)) {
-		// Other values than paths (auto) say how Ansible is to find one.
+		// Values that are not paths (auto) set how Ansible finds an interpreter.
 		if path := c.text(byExtension[ext]); strings.HasPrefix(path, "/") {
 			found.Set(ext, path)
 		}

@@ -23,7 +23,7 @@ import (
 // Names are variables of the host or variables that Ansible sets, such as groups
 // (lists of the names of hosts) and hostvars (the variables of other hosts).
 
-// others are the other hosts of an inventory, and its groups.
+// others holds the other hosts of an inventory, and its groups.
 type others struct {
 	ctx    context.Context
 	inv    *ansible.Inventory

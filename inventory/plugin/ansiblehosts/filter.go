@@ -71,7 +71,7 @@ func (p *parser) orElse(of, other thunk) thunk {
 	}
 }
 
-// join puts the elements of a list together.
+// join joins the elements of a list to a string.
 func (p *parser) join(v any, in *scope, args []thunk) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -154,7 +154,7 @@ func simpleFilter(name string) func(any) (any, error) {
 			case string:
 				n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
 				if err != nil {
-					return int64(0), nil // as Jinja has it
+					return int64(0), nil // as in Jinja
 				}
 				return n, nil
 			}

@@ -1,15 +1,15 @@
-// Package ansiblehosts is the plugin ansible: it makes targets and groups of
-// Ansible's inventories.
+// Package ansiblehosts is the plugin ansible: it makes targets and groups from
+// Ansible inventories.
 //
 //	_plugin: ansible          # the whole of inventory.yaml
 //	path: /etc/ansible/hosts
 //
-// Package inventory/ansible reads the inventory; here its variables become
-// configuration. Groups of Ansible's may have several parents, and their variables
-// count in an order that Bolt does not have. So everything is worked out for each
-// host and said of its target, which beats what is said of groups, and groups have
-// members and nothing else. A group stands within its first parent; the others name
-// its targets.
+// Package inventory/ansible reads the inventory; this package converts its
+// variables to configuration. Ansible's groups can have several parents, and their
+// variables are merged in an order that Bolt does not have. So the plugin computes
+// all data for each host and sets it in the target, which overrides data of groups.
+// Groups have only members. A group is defined in its first parent; the other
+// parents list its targets.
 package ansiblehosts
 
 import (
@@ -32,39 +32,40 @@ import (
 
 // A Plugin resolves references.
 type Plugin struct {
-	// Project is the directory that paths start from.
+	// Project is the directory that relative paths are relative to.
 	Project string
-	// Home is what "~" in a path stands for; "" leaves it alone.
+	// Home replaces "~" in a path; if it is "", "~" is not replaced.
 	Home string
-	// Environ is what programs see of the environment: NAME=value. It also has the
-	// variables that templates look up.
+	// Environ is the environment of programs: NAME=value. Templates look up its
+	// variables, too.
 	Environ []string
-	// Warn takes warnings.
+	// Warn receives warnings.
 	Warn func(id, text string)
 }
 
-// The shapes of what is resolved, for the places where a reference can stand.
+// The shapes of results, for the positions where a reference can be.
 const (
 	whole   = "inventory" // the inventory itself
 	groups  = "groups"    // a list of groups
 	targets = "targets"   // a list of targets
 )
 
-// A request is what a reference asks for.
+// A request holds the options of a reference.
 type request struct {
 	paths     []string
 	format    ansible.Format
 	as        string
 	playbooks string
-	password  string // the file with it, "" for none
+	password  string // the password file, "" for none
 	timeout   time.Duration
-	defaults  *ordered.Map // variables that count where no other does
+	defaults  *ordered.Map // variables that are used if no other sets them
 }
 
-// Configures reports whether a project can say it for all references.
+// Configures reports whether a project can set the key for all references.
 func Configures(key string) bool { return key == "timeout" || key == "vault_password_file" }
 
-// Resolve reads an inventory; or for a reference with vaulted, it decrypts that.
+// Resolve reads an inventory, or decrypts the value of a reference with the key
+// vaulted.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New("ansible", ref, config)
 	vaulted := r.Text("vaulted")
@@ -76,7 +77,7 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	}
 	switch {
 	case len(q.paths) == 0 && cfg == "" && vaulted == "":
-		r.Wrong("requires a 'path': an inventory of Ansible's, or a 'config': an ansible.cfg that names one")
+		r.Wrong("requires a 'path' (an Ansible inventory) or a 'config' (an ansible.cfg that sets one)")
 	case q.as != whole && q.as != groups && q.as != targets:
 		r.Wrong("requires that 'as' is inventory, groups or targets")
 	case q.format != ansible.Any && !slices.Contains(ansible.Formats(), q.format):
@@ -150,10 +151,10 @@ func (p *Plugin) inventory(ctx context.Context, q request) (any, error) {
 	return data, nil
 }
 
-// decrypt gives one value that ansible-vault has encrypted, as a secret.
+// decrypt returns a value that ansible-vault has encrypted, as a secret.
 func (p *Plugin) decrypt(ctx context.Context, q request, v ansible.Vaulted) (any, error) {
 	if q.password == "" {
-		return nil, errors.New("the value is encrypted by ansible-vault: say with vault_password_file, or with ANSIBLE_VAULT_PASSWORD_FILE, where the password is")
+		return nil, errors.New("the value is encrypted by ansible-vault: set vault_password_file, or ANSIBLE_VAULT_PASSWORD_FILE, to the file with the password")
 	}
 	password, err := p.vaultPassword(ctx, q.password)
 	if err != nil {
@@ -163,8 +164,8 @@ func (p *Plugin) decrypt(ctx context.Context, q request, v ansible.Vaulted) (any
 	return transport.NewSecret(string(text)), err
 }
 
-// vaultPassword reads the file with the password of ansible-vault. One that may be
-// run prints it.
+// vaultPassword reads the file with the password of ansible-vault. An executable
+// file is run and prints the password.
 func (p *Plugin) vaultPassword(ctx context.Context, path string) (transport.Secret, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -188,7 +189,7 @@ func (p *Plugin) vaultPassword(ctx context.Context, path string) (transport.Secr
 
 func (p *Plugin) warn(text string) { p.Warn("ansible_inventory", text) }
 
-// path is a path from the project or the home directory.
+// path returns a path relative to the project or the home directory.
 func (p *Plugin) path(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && p.Home != "" {
 		return filepath.Join(p.Home, rest)
@@ -196,7 +197,7 @@ func (p *Plugin) path(path string) string {
 	return program.Path(p.Project, path)
 }
 
-// env is a variable of the environment, "" if it is not set.
+// env returns a variable of the environment, "" if it is not set.
 func (p *Plugin) env(name string) string {
 	for _, kv := range slices.Backward(p.Environ) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {

@@ -112,7 +112,7 @@ func TestConfig(t *testing.T) {
 		{"su", "ansible_become=1 ansible_become_method=su ansible_become_user=pg ansible_su_user=app ansible_become_password=x", `"ssh":{"host":"h","sudo-executable":"su","sudo-password":"x","run-as":"app"}`, ""},
 		{"su elsewhere", "ansible_become=1 ansible_become_method=ansible.builtin.su ansible_become_exe=/opt/bin/su ansible_sudo_user=no", `"ssh":{"host":"h","sudo-executable":"/opt/bin/su","run-as":"root"}`, ""},
 		{"su of another name", "ansible_become=1 ansible_become_method=su ansible_become_exe=/opt/mysu", `"ssh":{"host":"h"}`, "refused: ansible_become_exe, set in the host 'h' of hosts: the program of the method 'su' must be named su"},
-		{"pbrun", "ansible_become=1 ansible_become_method=pbrun", `"ssh":{"host":"h"}`, "refused: ansible_become_method, set in the host 'h' of hosts: the method 'pbrun' is not supported; sudo, su and doas are"},
+		{"pbrun", "ansible_become=1 ansible_become_method=pbrun", `"ssh":{"host":"h"}`, "refused: ansible_become_method, set in the host 'h' of hosts: the method 'pbrun' is not supported; use sudo, su or doas"},
 		{"method without become", "ansible_become_method=pbrun", `"ssh":{"host":"h"}`, ""},
 		{"become user that is unknown", "ansible_become=1 ansible_become_user='{{ who }}'", `"ssh":{"host":"h","run-as":"root"}`, "refused: ansible_become_user, set in the host 'h' of hosts: its template needs the variable who"},
 		{"runas", "ansible_connection=winrm ansible_become=1 ansible_become_method=runas ansible_become_user=A", `"winrm":{"host":"h"}`, "refused: ansible_become_method, set in the host 'h' of hosts: run-as is not supported with the transport winrm"},
@@ -144,7 +144,7 @@ func TestConfig(t *testing.T) {
 		{"empty words", `ansible_ssh_common_args="-o ProxyCommand=\"ssh '' -W %h:%p\" '' -"`, `"ssh":{"host":"h","proxy-command":"ssh '' -W %h:%p"}`, "not supported"},
 		{"other options", `ansible_ssh_common_args='-o Ciphers=x -b 10.0.0.1 -o IdentityFile=/k -i /l'`, `"ssh":{"host":"h","private-key":"/k"}`, "-o Ciphers is not supported"},
 		{"another ssh_config", `ansible_ssh_common_args='-F /etc/x'`, `"ssh":{"host":"h"}`, "refused: ansible_ssh_common_args, set in the host 'h' of hosts: -F is not supported"},
-		{"new host keys", `ansible_ssh_common_args='-o StrictHostKeyChecking=accept-new -o User=me -o StrictHostKeyChecking=no'`, `"ssh":{"host":"h","user":"me"}`, "new keys are accepted only where ssh_config says so"},
+		{"new host keys", `ansible_ssh_common_args='-o StrictHostKeyChecking=accept-new -o User=me -o StrictHostKeyChecking=no'`, `"ssh":{"host":"h","user":"me"}`, "new keys are accepted only if ssh_config sets it"},
 		{"asked about host keys", `ansible_ssh_args='-o StrictHostKeyChecking="ask"'`, `"ssh":{"host":"h","host-key-check":true}`, ""},
 		{"keepalive", `ansible_ssh_common_args='-o ServerAliveInterval=30 -o ServerAliveCountMax=3'`, `"ssh":{"host":"h","keepalive":30}`, ""},
 		{"keepalive off", `ansible_ssh_common_args='-o ServerAliveInterval=0'`, `"ssh":{"host":"h"}`, "-o ServerAliveInterval is not supported and is ignored"},
@@ -159,8 +159,8 @@ func TestConfig(t *testing.T) {
 		{"condition", `ansible_host='{{ a if b else c }}' a=1`, `"ssh":{"host":"h"}`, "refused: ansible_host, set in the host 'h' of hosts: only Ansible"},
 		{"password", `ansible_password='{{ x | hash("md5") }}' x=y`, `"ssh":{"host":"h"}`, "ansible_password is ignored: only Ansible"},
 		{"text with braces", `ansible_user='{{ lookup("env", "BRACES") }}'`, `"ssh":{"host":"h","user":"{{ x }}"}`, ""},
-		{"loop", `ansible_user='{{ x }}' x='{{ ansible_user }}'`, `"ssh":{"host":"h"}`, "leads to itself"},
-		{"names that multiply", `ansible_user='{{ a1 }}' ` + multiplied(), `"ssh":{"host":"h"}`, "is made of more than"},
+		{"loop", `ansible_user='{{ x }}' x='{{ ansible_user }}'`, `"ssh":{"host":"h"}`, "its template uses itself"},
+		{"names that multiply", `ansible_user='{{ a1 }}' ` + multiplied(), `"ssh":{"host":"h"}`, "uses more than"},
 		{"text that multiplies", `ansible_user='{{ a }}{{ a }}{{ a }}' a=` + strings.Repeat("x", 8<<10), `"ssh":{"host":"h"}`, "larger than 16 KiB"},
 	}
 	for _, tt := range tests {
@@ -361,7 +361,7 @@ func TestOneWarning(t *testing.T) {
 	if _, err := w.resolve(t.Context(), ordered.Of("_plugin", "ansible", "path", "hosts")); err != nil {
 		t.Fatal(err)
 	}
-	want := "Ansible's inventory, web[01-50].example.com: ansible_password is ignored: only Ansible can evaluate the template"
+	want := "Ansible inventory, web[01-50].example.com: ansible_password is ignored: only Ansible can evaluate the template"
 	if len(w.warned) != 1 || w.warned[0] != want {
 		t.Errorf("warned %q", w.warned)
 	}
@@ -429,7 +429,7 @@ func TestVault(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, target = resolved("vault_password_file: wrong\n")
-	if _, err := target.Data(t.Context()); err == nil || !strings.Contains(err.Error(), "the vault password does not fit") || strings.Contains(err.Error(), "hunter3") {
+	if _, err := target.Data(t.Context()); err == nil || !strings.Contains(err.Error(), "the vault password is wrong") || strings.Contains(err.Error(), "hunter3") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -452,7 +452,7 @@ func TestConfigFile(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if _, err := w.resolve(t.Context(), ordered.Of("config", "none.cfg")); err == nil || !strings.Contains(err.Error(), "names no inventory") {
+	if _, err := w.resolve(t.Context(), ordered.Of("config", "none.cfg")); err == nil || !strings.Contains(err.Error(), "does not set an inventory") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := w.resolve(t.Context(), ordered.Of("config", "no.cfg")); err == nil || !strings.Contains(err.Error(), "no.cfg") {
@@ -496,14 +496,14 @@ func TestScripts(t *testing.T) {
 func TestBadReferences(t *testing.T) {
 	w := project(t, map[string]string{"hosts": "a\n"})
 	for says, ref := range map[string]*ordered.Map{
-		"requires a 'path'":                    ordered.Of(),
-		"'as' is inventory, groups or targets": ordered.Of("path", "hosts", "as", "list"),
-		"'format' is ini, yaml":                ordered.Of("path", "hosts", "format", "xml"),
-		"has no option 'paht'":                 ordered.Of("path", "hosts", "paht", "x"),
-		"no such file or directory":            ordered.Of("path", "none"),
-		"this is no text of ansible-vault":     ordered.Of("vaulted", "x", "vault_password_file", "hosts"),
-		"say with vault_password_file":         ordered.Of("vaulted", "x"),
-		"the vault password file: stat":        ordered.Of("vaulted", "x", "vault_password_file", "none"),
+		"requires a 'path'":                           ordered.Of(),
+		"'as' is inventory, groups or targets":        ordered.Of("path", "hosts", "as", "list"),
+		"'format' is ini, yaml":                       ordered.Of("path", "hosts", "format", "xml"),
+		"has no option 'paht'":                        ordered.Of("path", "hosts", "paht", "x"),
+		"no such file or directory":                   ordered.Of("path", "none"),
+		"the value is not encrypted by ansible-vault": ordered.Of("vaulted", "x", "vault_password_file", "hosts"),
+		"set vault_password_file":                     ordered.Of("vaulted", "x"),
+		"the vault password file: stat":               ordered.Of("vaulted", "x", "vault_password_file", "none"),
 	} {
 		if _, err := w.resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)

@@ -21,9 +21,10 @@ var leading = []string{"-F", "-I", "-J", "-i", "-l", "-p", "-P", "-W", "-w",
 	"hostname", "hostkeyalias", "proxyjump", "proxycommand", "proxyusefdpass", "user", "port", "identityfile", "certificatefile",
 	"identityagent", "pkcs11provider", "securitykeyprovider", "include", "tag", "canonicalizehostname", "remotecommand", "knownhostscommand"}
 
-// sshArguments takes what it knows from arguments for ssh (man ssh). What comes
-// first counts, as for ssh. For another option, the target is refused if the option
-// is in leading. Otherwise a warning names it, without its value, which can be secret.
+// sshArguments converts the known arguments of ssh (man ssh). The first value of an
+// option takes effect, as in ssh. For an unknown option, the target is refused if the
+// option is in leading. Otherwise a warning names the option, without its value, which
+// can be secret.
 func (c *connection) sshArguments(key, line string) {
 	variable := names[key][0]
 	words, err := ansible.Words(line, false)
@@ -61,9 +62,9 @@ func (c *connection) sshArguments(key, line string) {
 			name := strings.ToLower(strings.TrimSpace(key))
 			value = strings.Trim(strings.TrimSpace(value), `"`)
 			if name == "stricthostkeychecking" && strings.EqualFold(value, "accept-new") {
-				// No setting of a target's says so.
+				// No option of a target sets this.
 				c.acceptNew = true
-				c.note(fmt.Sprintf("in %s, StrictHostKeyChecking=accept-new does not count: new keys are accepted only where ssh_config says so for the host", variable))
+				c.note(fmt.Sprintf("in %s, StrictHostKeyChecking=accept-new is ignored: new keys are accepted only if ssh_config sets it for the host", variable))
 				continue
 			}
 			if !c.sshOption(name, value) {
@@ -93,7 +94,7 @@ func (c *connection) first(option string, value any) {
 	}
 }
 
-// sshOption takes one option of ssh_config; it reports whether it knows it.
+// sshOption converts one option of ssh_config; it reports whether the option is known.
 func (c *connection) sshOption(key, value string) bool {
 	switch key {
 	case "proxyjump":
@@ -118,7 +119,7 @@ func (c *connection) sshOption(key, value string) bool {
 		switch strings.ToLower(value) {
 		case "no", "off":
 			c.first("host-key-check", false)
-		case "yes", "ask": // there is nobody to ask
+		case "yes", "ask": // there is no user to ask
 			c.first("host-key-check", true)
 		default:
 			return false
@@ -144,9 +145,8 @@ func (c *connection) sshOption(key, value string) bool {
 	return true
 }
 
-// jumpOf is the machine that a ProxyCommand goes through, for the forms that were
-// in use before there was ProxyJump: ssh -W %h:%p BASTION, and ssh BASTION nc %h
-// %p; "" for any other.
+// jumpOf returns the jump host of a ProxyCommand, for the forms from before ProxyJump:
+// ssh -W %h:%p BASTION, and ssh BASTION nc %h %p; "" for any other command.
 func jumpOf(command string) string {
 	words, err := ansible.Words(command, false)
 	if err != nil || len(words) == 0 || words[0] != "ssh" && !strings.HasSuffix(words[0], "/ssh") {

@@ -11,18 +11,18 @@ import (
 	"bolt/transport"
 )
 
-// A scope is what templates of one host may name.
+// A scope holds the values that templates of one host can use.
 type scope struct {
 	host   *ansible.Host
 	vars   *ordered.Map
-	others *others                                 // nil where there are none
-	lookup func(name string) string                // of the environment
+	others *others                                 // nil if there are none
+	lookup func(name string) string                // of environment variables
 	open   func(v ansible.Vaulted) ([]byte, error) // nil without a password
 
 	steps *int // the number of steps in the evaluation of the value
 }
 
-// of is the scope of another host, for the same value.
+// of returns the scope of another host, for the same value.
 func (s *scope) of(h *ansible.Host, vars *ordered.Map) *scope {
 	other := *s
 	other.host, other.vars = h, vars
@@ -32,25 +32,26 @@ func (s *scope) of(h *ansible.Host, vars *ordered.Map) *scope {
 var templatePart = lazyregexp.New(`(?s)\{\{(.*?)\}\}`)
 
 const (
-	// maxTemplates is how often a template may lead to another.
+	// maxTemplates is the maximum depth of templates that use other templates.
 	maxTemplates = 20
-	// maxSteps is how many names a value may come from in all, and maxEvaluated
-	// how many bytes it may have on the way: a few lines that name each other
-	// twice would not come to an end.
+	// maxSteps is the maximum number of names that a value is computed from, and
+	// maxEvaluated is the maximum number of bytes on the way. Without these
+	// limits, a few variables that each use the next one twice would grow
+	// exponentially.
 	maxSteps     = 200
 	maxEvaluated = 16 << 10
 )
 
 var (
 	errTemplate     = errors.New("only Ansible can evaluate the template")
-	errTemplateSize = fmt.Errorf("its template is larger than %d KiB, or is made of more than %d others", maxEvaluated>>10, maxSteps)
+	errTemplateSize = fmt.Errorf("its template is larger than %d KiB, or uses more than %d others", maxEvaluated>>10, maxSteps)
 )
 
-// isTemplate reports whether text is to be evaluated.
+// isTemplate reports whether s must be evaluated.
 func isTemplate(s string) bool { return strings.Contains(s, "{{") || strings.Contains(s, "{%") }
 
-// value evaluates v if it is a template: text with expressions (expression.go) in
-// {{ }}.
+// value evaluates v if it is a template: a string with expressions
+// (expression.go) in {{ }}.
 func (s *scope) value(v any, depth int) (any, error) {
 	if secret, ok := v.(transport.Secret); ok && isTemplate(secret.Reveal()) {
 		v, err := s.value(secret.Reveal(), depth)
@@ -64,7 +65,7 @@ func (s *scope) value(v any, depth int) (any, error) {
 	case depth == 0:
 		s.steps = new(int)
 	case depth > maxTemplates:
-		return nil, errors.New("its template leads to itself")
+		return nil, errors.New("its template uses itself")
 	}
 	if len(text) > maxEvaluated {
 		return nil, errTemplateSize
@@ -117,14 +118,14 @@ func hidden(v any) any {
 	return v
 }
 
-// opened decrypts what is to become a part of a text.
+// opened decrypts a value that becomes part of a string.
 func (s *scope) opened(v any) (any, error) {
 	vaulted, ok := v.(ansible.Vaulted)
 	if !ok {
 		return v, nil
 	}
 	if s.open == nil {
-		return nil, errors.New("its template needs a value that is encrypted by ansible-vault (vault_password_file says where the password is)")
+		return nil, errors.New("its template needs a value that is encrypted by ansible-vault (set vault_password_file to the file with the password)")
 	}
 	text, err := s.open(vaulted)
 	return transport.NewSecret(string(text)), err
@@ -139,7 +140,7 @@ func (e errUndefined) Error() string {
 	return "its template needs the variable " + e.name + ", which is not set"
 }
 
-// variable is one of the host's, or one that Ansible sets.
+// variable returns a variable of the host, or one that Ansible sets.
 func (s *scope) variable(name string) (any, bool) {
 	switch name {
 	case "inventory_hostname":

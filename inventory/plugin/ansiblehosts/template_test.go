@@ -82,7 +82,7 @@ func TestRefusedByOthers(t *testing.T) {
 		"{{ groups['db'][5] }}":             "needs the variable 5",
 		"{{ groups }}":                      "only Ansible can evaluate",
 		"{{ hostvars['d1'] }}":              "only Ansible can evaluate",
-		"{{ hostvars['w1'].ansible_host }}": "leads to itself",
+		"{{ hostvars['w1'].ansible_host }}": "its template uses itself",
 		"{{ groups['db'] }}":                "is not a string",
 		"{{ groups['db' }}":                 "only Ansible can evaluate",
 		"{{ groups[['db'] }}":               "only Ansible can evaluate",

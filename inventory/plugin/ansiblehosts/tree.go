@@ -17,7 +17,7 @@ import (
 	"bolt/transport"
 )
 
-// A builder makes targets and groups of an inventory.
+// A builder makes targets and groups from an inventory.
 type builder struct {
 	request
 	inv    *ansible.Inventory
@@ -26,12 +26,12 @@ type builder struct {
 	open   func(ansible.Vaulted) ([]byte, error)
 	notes  notes
 
-	targets map[string]*ordered.Map // by the names of hosts; those that are left out are not there
-	told    map[string]bool         // that the target was said in full
+	targets map[string]*ordered.Map // by the names of hosts, without hosts that are left out
+	told    map[string]bool         // the full definition of the target was written
 	placed  map[*ansible.Group]bool
 }
 
-// build returns the data of the shape that was asked for.
+// build returns the data in the requested shape.
 func (b *builder) build(ctx context.Context) (any, error) {
 	b.targets, b.told, b.placed = make(map[string]*ordered.Map), make(map[string]bool), make(map[*ansible.Group]bool)
 	b.others = newOthers(ctx, b.inv)
@@ -84,8 +84,8 @@ func (b *builder) build(ctx context.Context) (any, error) {
 	return data, nil
 }
 
-// target is what is said about a host; of a whole inventory, without the variables
-// that the group all has.
+// target returns the entry of a host. For a whole inventory it leaves out the
+// variables that the group all has.
 func (b *builder) target(h *ansible.Host, vars *ordered.Map, all *common) *ordered.Map {
 	note := func(text string) { b.notes.add(text, h.Name) }
 	t := ordered.Of("name", b.nameOf(h), "config", b.connection(h, vars, note).config())
@@ -107,8 +107,9 @@ func (b *builder) connection(h *ansible.Host, vars *ordered.Map, note func(strin
 	return &connection{scope: scope{host: h, vars: vars, others: b.others, lookup: b.lookup, open: b.open}, inv: b.inv, defaults: b.defaults, password: b.password, note: note}
 }
 
-// sharedConfig is the configuration that the variables of all alone make, without
-// what is of a host, and without secrets, which other machines shall not get.
+// sharedConfig returns the configuration from the variables of the group all alone.
+// It leaves out options that belong to one host, and secrets, which must not be sent
+// to other machines.
 func (b *builder) sharedConfig(all *ordered.Map) *ordered.Map {
 	config := b.connection(&ansible.Host{Name: "all"}, all, func(string) {}).config()
 	if section, ok := config.Value(fmt.Sprint(config.Value("transport"))).(*ordered.Map); ok {
@@ -119,8 +120,9 @@ func (b *builder) sharedConfig(all *ordered.Map) *ordered.Map {
 	return config
 }
 
-// shown are the variables that a target has, but for known ones: not those of
-// connections, and none with secrets in it, or with what would be a reference.
+// shown returns the variables of a target that are not in known. It leaves out
+// variables of connections, and values that contain secrets or would be plugin
+// references.
 func (b *builder) shown(vars, known *ordered.Map, unfitting func(name, why string)) *ordered.Map {
 	m := &ordered.Map{}
 	for name, v := range vars.All() {
@@ -138,7 +140,7 @@ func (b *builder) shown(vars, known *ordered.Map, unfitting func(name, why strin
 	return m
 }
 
-// unfit says why a value cannot be a target's variable; "" if it can.
+// unfit returns the reason why a value cannot be a target's variable; "" if it can.
 func unfit(v any) string {
 	switch v := v.(type) {
 	case ansible.Vaulted, transport.Secret:
@@ -162,7 +164,7 @@ func unfit(v any) string {
 	return ""
 }
 
-// nameOf returns the target name of a host. It replaces blanks by underscores, unless
+// nameOf returns the target name of a host. It replaces spaces by underscores, unless
 // another host or a group has that name.
 func (b *builder) nameOf(h *ansible.Host) string {
 	name := strings.ReplaceAll(h.Name, " ", "_")
@@ -172,7 +174,7 @@ func (b *builder) nameOf(h *ansible.Host) string {
 	return name
 }
 
-// illegal says why a host cannot be a target; "" if it can.
+// illegal returns the reason why a host cannot be a target; "" if it can.
 func illegal(name string) string {
 	switch {
 	case name == "all":
@@ -185,7 +187,7 @@ func illegal(name string) string {
 	return ""
 }
 
-// children are the groups within a group of those that have no place yet.
+// children returns the child groups that are not placed yet.
 func (b *builder) children(g *ansible.Group) []any {
 	list := []any{}
 	for _, c := range g.Children {
@@ -217,8 +219,8 @@ func (b *builder) children(g *ansible.Group) []any {
 	return list
 }
 
-// withOthers adds to groups a group of the targets that none of them has, because
-// theirs was left out.
+// withOthers adds a group with the targets that are in none of the groups, because
+// their own group was left out.
 func (b *builder) withOthers(list []any) []any {
 	others := []any{}
 	for _, h := range b.inv.Hosts {
@@ -239,10 +241,10 @@ func (b *builder) withOthers(list []any) []any {
 	return append(list, ordered.Of("name", "ungrouped", "targets", others))
 }
 
-// sameMembers is why a group is no loss.
-const sameMembers = "it has a target of its name and no other"
+// sameMembers is the reason for leaving out a group without losing data.
+const sameMembers = "its only target has the same name"
 
-// illegalGroup says why a group cannot be one here; "" if it can.
+// illegalGroup returns the reason why a group cannot be a group here; "" if it can.
 func (b *builder) illegalGroup(g *ansible.Group) string {
 	if strings.ContainsFunc(g.Name, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return "there is a comma, a blank or a control character in its name"
@@ -256,8 +258,9 @@ func (b *builder) illegalGroup(g *ansible.Group) string {
 	return ""
 }
 
-// members are the targets to be listed in a group: its own, and those of groups
-// in it that stand elsewhere. within is what stands in it.
+// members returns the targets to list in a group: its own, and the targets of child
+// groups that are defined elsewhere. within is the list of groups that are defined in
+// it.
 func (b *builder) members(g *ansible.Group, within []any) []any {
 	here := make(map[string]bool)
 	for _, c := range within {
@@ -295,13 +298,14 @@ func (b *builder) members(g *ansible.Group, within []any) []any {
 	return list
 }
 
-// common is what the group all says, so that not every target has to.
+// common holds the data of the group all, so that it is not repeated for every
+// target.
 type common struct {
 	vars, config *ordered.Map
 	unfit        map[string]map[string]bool // variables in vars, with the targets that must not have them
 }
 
-// without notes that a target must not have a variable of the group all.
+// without records that a target must not have a variable of the group all.
 func (s *common) without(name, target string) {
 	if _, ok := s.vars.Get(name); !ok {
 		return
@@ -312,8 +316,8 @@ func (s *common) without(name, target string) {
 	s.unfit[name][target] = true
 }
 
-// giveBack says of each target what the group all cannot say, because it is not
-// right for some.
+// giveBack moves data from the group all back to the targets, if it does not apply to
+// some targets.
 func (s *common) giveBack(targets map[string]*ordered.Map) {
 	for _, name := range slices.Sorted(maps.Keys(s.unfit)) {
 		not := s.unfit[name]
@@ -333,15 +337,15 @@ func (s *common) giveBack(targets map[string]*ordered.Map) {
 	}
 }
 
-// section is that of the transport in a configuration.
+// section returns the options of the transport in a configuration.
 func section(config *ordered.Map) *ordered.Map {
 	name, _ := config.Value("transport").(string)
 	m, _ := config.Value(name).(*ordered.Map)
 	return m
 }
 
-// narrow leaves to the group all only options that each target has, with this value
-// or another.
+// narrow keeps in the group all only the options that every target sets, to any
+// value.
 func (s *common) narrow(t *ordered.Map) {
 	config := t.Value("config").(*ordered.Map)
 	if config.Value("transport") != s.config.Value("transport") {
@@ -355,10 +359,10 @@ func (s *common) narrow(t *ordered.Map) {
 	}
 }
 
-// take takes from a target the options that the group all has.
+// take removes from a target the options that the group all has.
 func (s *common) take(t *ordered.Map) {
 	config := t.Value("config").(*ordered.Map)
-	// A target that is called localhost is local, whatever is said of all.
+	// A target named localhost is local, whatever transport the group all has.
 	if config.Value("transport") != s.config.Value("transport") || t.Value("name") == "localhost" {
 		return
 	}
@@ -386,7 +390,7 @@ func (s *common) say(data *ordered.Map) {
 	}
 }
 
-// notes collects warnings, so that each is told once for all hosts.
+// notes collects warnings, so that each text is printed once for all hosts.
 type notes struct {
 	order []string
 	of    map[string][]string
@@ -404,18 +408,18 @@ func (n *notes) add(text, name string) {
 	}
 }
 
-// maxNamed is how much of a list of names a warning has.
+// maxNamed is the maximum length of a list of names in a warning.
 const maxNamed = 200
 
 func (n *notes) tell(warn func(string)) {
 	for _, text := range n.order {
 		names := safetext.TerminalString(nodeset.Fold(n.of[text]))
 		if len(names) > maxNamed {
-			names = fmt.Sprintf("%s … (%d in all)", strings.ToValidUTF8(names[:maxNamed], ""), len(n.of[text]))
+			names = fmt.Sprintf("%s … (%d in total)", strings.ToValidUTF8(names[:maxNamed], ""), len(n.of[text]))
 		}
-		// What an inventory says must not look like a line of ours.
+		// A string from an inventory must not look like a line that bolt prints.
 		text = strings.Join(strings.Fields(safetext.TerminalString(text)), " ")
-		warn(fmt.Sprintf("Ansible's inventory, %s: %s", names, text))
+		warn(fmt.Sprintf("Ansible inventory, %s: %s", names, text))
 	}
 }
 

@@ -1,11 +1,11 @@
-// Package external calls plugins that are programs of their own. The program
-// bolt-plugin-NAME is the plugin NAME; a program with another name can be the
-// program of several plugins (bolt-clouds).
+// Package external calls plugins that are separate programs. The program
+// bolt-plugin-NAME is the plugin NAME; a program with another name can provide
+// several plugins (bolt-clouds).
 //
 // Each request is one process: bolt writes the request to the program's standard
 // input and reads the response from its standard output, as package protocol
-// defines them. Nothing of a reference is in the program's arguments or in its
-// environment, because other users can read them.
+// defines them. A program's arguments and environment contain no part of a
+// reference, because other users can read them.
 package external
 
 import (
@@ -31,14 +31,15 @@ import (
 // follows.
 const Prefix = "bolt-plugin-"
 
-// Time limits. The first is of a reference; 'timeout' under plugins in the
+// Time limits. The first applies to a reference; 'timeout' under plugins in the
 // project's configuration overrides it.
 const (
 	DefaultTimeout  = 10 * time.Minute
 	describeTimeout = 10 * time.Second
 )
 
-// timeoutKey is the key of a plugin's configuration that the program does not get.
+// timeoutKey is the key of a plugin's configuration that is not sent to the
+// program.
 const timeoutKey = "timeout"
 
 // Options set the directories and the environment of programs.
@@ -53,11 +54,12 @@ type Options struct {
 	Path string
 	// Environ is the environment of programs: NAME=value.
 	Environ []string
-	// Project is the directory that relative paths in references start from.
+	// Project is the directory that relative paths in references are relative to.
 	Project string
-	// Log takes the lines that a program writes to standard error; nil drops them.
+	// Log receives the lines that a program writes to standard error; nil drops
+	// them.
 	Log func(plugin, line string)
-	// Warn takes the warnings of a response; nil drops them.
+	// Warn receives the warnings of a response; nil drops them.
 	Warn func(id, text string)
 }
 
@@ -125,7 +127,7 @@ func (p *Programs) Part(file, name, about string) plugin.Native {
 	}
 }
 
-// anyKey leaves the check of the configuration to the program.
+// anyKey accepts every key, because the program checks the configuration.
 func anyKey(string) bool { return true }
 
 // installed finds a program that is installed with this one: beside it, in
@@ -143,7 +145,7 @@ func (p *Programs) installed(file, name string) (string, error) {
 	}
 	return "", &fault.Error{
 		Kind: protocol.KindPlugin,
-		Msg:  fmt.Sprintf("the program %s, which has the plugin %s, was not found %son PATH", file, name, where),
+		Msg:  fmt.Sprintf("the program %s, which provides the plugin %s, was not found %son PATH", file, name, where),
 		Hint: fmt.Sprintf("Install %s beside bolt: 'make install' in bolt's source tree installs both programs.", file),
 	}
 }
@@ -184,7 +186,7 @@ func (p *Programs) resolve(ctx context.Context, path, name string, config, ref *
 	}
 	config = config.Clone()
 	config.Delete(timeoutKey)
-	own := &ordered.Map{} // keys with an underscore are bolt's
+	own := &ordered.Map{} // bolt itself reads keys with an underscore
 	for k, v := range ref.All() {
 		if !strings.HasPrefix(k, "_") {
 			own.Set(k, v)
@@ -229,7 +231,7 @@ func (p *Programs) call(ctx context.Context, path string, r protocol.Request) (*
 	answer, err := protocol.ReadResponse(out, r.Request)
 	switch {
 	case failed != nil && (err != nil || answer.Err == nil):
-		return nil, failed // its exit status says more than its output
+		return nil, failed // the exit status is more informative than the output
 	case err != nil && len(bytes.TrimSpace(out)) == 0:
 		return nil, fmt.Errorf("the program %s wrote no response", path)
 	case err != nil:

@@ -233,7 +233,7 @@ func TestPart(t *testing.T) {
 	part := external.New(o).Part("bolt-several", "one", "Be one.")
 	_, err := resolve(part)
 	f, ok := errors.AsType[*fault.Error](err)
-	if want := "the program bolt-several, which has the plugin one, was not found in " + bin + ", in " + libexec + " or on PATH"; !ok || f.Msg != want || !strings.Contains(f.Hint, "make install") {
+	if want := "the program bolt-several, which provides the plugin one, was not found in " + bin + ", in " + libexec + " or on PATH"; !ok || f.Msg != want || !strings.Contains(f.Hint, "make install") {
 		t.Errorf("got %#v, want %s", err, want)
 	}
 	for _, dir := range []string{other, libexec, bin} { // the last is the first that is looked at

@@ -1,9 +1,9 @@
-// Package fetch asks HTTP servers for answers that are kept whole, in bounded
-// time and memory. It is what plugins that speak to a server share.
+// Package fetch sends requests to HTTP servers and returns whole responses, in
+// bounded time and memory. The plugins that use a server share it.
 //
-// Redirects are not followed: what is sent along may be a secret. A server is
-// verified, by the system's authorities unless others are named. Errors have
-// nothing of what was sent.
+// Redirects are not followed, because the request may contain a secret. Server
+// certificates are verified against the system's CA certificates unless others
+// are set. Errors contain no part of the request.
 package fetch
 
 import (
@@ -28,28 +28,30 @@ import (
 const (
 	connectTimeout = 10 * time.Second
 	timeout        = 60 * time.Second // of a request with all of its answer
-	maxShown       = 500              // bytes of what a server says about an error
+	maxShown       = 500              // bytes of a server's error message
 )
 
 // Options describe a client.
 type Options struct {
-	// Authorities are PEM certificates of those that vouch for servers, nil for
-	// the system's. Certificate and Key are PEM, too, and say who asks.
+	// Authorities are PEM certificates of the CAs that sign server certificates, nil
+	// for the system's. Certificate and Key are the client certificate, in PEM, too.
 	Authorities, Certificate, Key []byte
-	// Roots are authorities in the place of Authorities.
+	// Roots are CA certificates that replace Authorities.
 	Roots *x509.CertPool
-	// Unverified believes every server.
+	// Unverified accepts every server certificate.
 	Unverified bool
-	Limit      int64 // bytes that an answer may have
+	Limit      int64 // maximum bytes of a response
 	Agent      string
-	// Proxy tells the proxy of a request, as http.Transport has it; nil for none.
-	// It is asked for https alone: nothing else keeps secrets from a proxy.
+	// Proxy returns the proxy of a request, as in http.Transport; nil for none.
+	// It is called only for https, because a proxy can read plain HTTP requests
+	// with their secrets.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Timeout is of a request with all of its answer; 0 is a minute.
+	// Timeout is the time limit of a request including its response; 0 is a
+	// minute.
 	Timeout time.Duration
 }
 
-// A Client asks servers. It is safe for concurrent use.
+// A Client sends requests to servers. It is safe for concurrent use.
 type Client struct {
 	o    Options
 	http *http.Client
@@ -64,7 +66,7 @@ func New(o Options) (*Client, error) {
 	if o.Authorities != nil {
 		trust.RootCAs = x509.NewCertPool()
 		if !trust.RootCAs.AppendCertsFromPEM(o.Authorities) {
-			return nil, errors.New("there is no certificate of an authority in what is given as one")
+			return nil, errors.New("it contains no CA certificate")
 		}
 	}
 	if o.Certificate != nil || o.Key != nil {
@@ -82,7 +84,7 @@ func New(o Options) (*Client, error) {
 			TLSHandshakeTimeout:    connectTimeout,
 			MaxResponseHeaderBytes: 64 << 10,
 			ForceAttemptHTTP2:      true,
-			DisableKeepAlives:      true, // a server is asked once or twice
+			DisableKeepAlives:      true, // a server gets one or two requests
 			Proxy: func(r *http.Request) (*url.URL, error) {
 				if o.Proxy == nil || r.URL.Scheme != "https" {
 					return nil, nil
@@ -93,23 +95,23 @@ func New(o Options) (*Client, error) {
 	}}, nil
 }
 
-// Parse reads the address of a server. Errors do not have its text, which may
-// hold a password.
+// Parse parses the address of a server. Errors do not quote it, because it may
+// contain a password.
 func Parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "":
-		return nil, errors.New("it is no URL that begins with https:// or http://")
+		return nil, errors.New("it is not a URL that begins with https:// or http://")
 	case u.User != nil:
-		return nil, errors.New("it has a user in it; there are options for who asks")
+		return nil, errors.New("it contains a user; use the options for the login instead")
 	case u.Fragment != "":
 		return nil, errors.New("it has a fragment")
 	}
 	return u, nil
 }
 
-// A Request is what a server is asked. Its header and body may be secret, and so
-// may be the query of its URL.
+// A Request is a request to a server. Its header, its body and the query of its
+// URL may be secret.
 type Request struct {
 	Method string
 	URL    *url.URL
@@ -117,7 +119,7 @@ type Request struct {
 	Body   []byte
 }
 
-// An Answer is a server's.
+// An Answer is a server's response.
 type Answer struct {
 	Code   int
 	Status string // "404 Not Found"
@@ -125,8 +127,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do makes a request. An answer with any status is no error. Errors begin with
-// the server's address; that of a context that is done is its own.
+// Do sends a request. A response with any status is not an error. Errors begin
+// with the server's address, but if ctx is done, the error is ctx's.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	within, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
@@ -137,7 +139,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case within.Err() != nil:
-		err = fmt.Errorf("no whole answer within %v", c.o.Timeout)
+		err = fmt.Errorf("no complete response within %v", c.o.Timeout)
 	}
 	return nil, fmt.Errorf("%s: %w", Place(r.URL), err)
 }
@@ -160,10 +162,10 @@ func (c *Client) do(ctx context.Context, r Request) (*Answer, error) {
 	defer res.Body.Close()
 	body, err := readfile.Whole(ctx, res.Body, c.o.Limit)
 	if _, large := errors.AsType[*readfile.LargeError](err); large {
-		return nil, fmt.Errorf("the answer is larger than %d MiB", c.o.Limit>>20)
+		return nil, fmt.Errorf("the response is larger than %d MiB", c.o.Limit>>20)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, errors.New("the connection ended before all of the answer had come")
+		return nil, errors.New("the connection closed before the whole response arrived")
 	}
 	if err != nil {
 		return nil, err
@@ -171,7 +173,7 @@ func (c *Client) do(ctx context.Context, r Request) (*Answer, error) {
 	return &Answer{Code: res.StatusCode, Status: safetext.TerminalString(res.Status), Header: res.Header, Body: body}, nil
 }
 
-// reason is why there was no answer, without the URL.
+// reason returns the cause of an error without the URL.
 func reason(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
@@ -182,13 +184,14 @@ func reason(err error) error {
 	return err
 }
 
-// Place is a URL without what may be secret of it.
+// Place returns a URL without the parts that may be secret.
 func Place(u *url.URL) string {
 	p := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	return p.String()
 }
 
-// Elsewhere is where an answer redirects to, nil if it does not.
+// Elsewhere returns the URL that a response redirects to, nil if it does not
+// redirect.
 func (a *Answer) Elsewhere(from *url.URL) *url.URL {
 	if a.Code/100 != 3 {
 		return nil
@@ -200,8 +203,8 @@ func (a *Answer) Elsewhere(from *url.URL) *url.URL {
 	return to
 }
 
-// Shown makes a text of a server's fit to be shown: short, without control
-// characters, and without secrets, which a server might send back.
+// Shown makes a string from a server safe to print: short, without control
+// characters, and without the secrets, which a server might send back.
 func Shown(text string, secrets ...string) string {
 	hide := func(text string) string {
 		for _, s := range secrets {
@@ -211,7 +214,8 @@ func Shown(text string, secrets ...string) string {
 		}
 		return text
 	}
-	// What is left out must neither hide a secret nor make one.
+	// Removing characters must neither hide a secret from the search nor create
+	// one.
 	text = strings.TrimSpace(hide(safetext.TerminalString(hide(text))))
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + " …"

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParse(t *testing.T) {
 	for address, says := range map[string]string{
-		"https://a.example.com/x?y=1": "", "http://[::1]:80": "", "": "no URL", "a.example.com": "no URL", "ftp://a/": "no URL", "https://": "no URL",
-		"https://u:s3cret@h/": "has a user", "http://s3cret:x y/": "no URL", "http://h/#s3cret": "has a fragment",
+		"https://a.example.com/x?y=1": "", "http://[::1]:80": "", "": "not a URL", "a.example.com": "not a URL", "ftp://a/": "not a URL", "https://": "not a URL",
+		"https://u:s3cret@h/": "contains a user", "http://s3cret:x y/": "not a URL", "http://h/#s3cret": "has a fragment",
 	} {
 		_, err := fetch.Parse(address)
 		if (err == nil) != (says == "") || err != nil && (!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cret")) {
@@ -68,7 +68,7 @@ func TestDo(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	_, err = client.Do(t.Context(), fetch.Request{Method: "POST", URL: at("/x?s3cret"), Body: make([]byte, 200)})
-	if err == nil || !strings.Contains(err.Error(), s.URL+"/x: the answer is larger than") || strings.Contains(err.Error(), "s3cret") {
+	if err == nil || !strings.Contains(err.Error(), s.URL+"/x: the response is larger than") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
 	enough := errors.New("enough")

@@ -1,9 +1,8 @@
-// Package mapping makes targets of things that a system knows: the machines of
-// a cloud, the resources of a Terraform state, the nodes of PuppetDB.
+// Package mapping makes targets from the objects of a system: the machines of a
+// cloud, the resources of a Terraform state, the nodes of PuppetDB.
 //
-// A reference to such a system may have a target_mapping: what a target of the
-// inventory is to look like, with paths into a thing where its values are to
-// stand. So
+// A reference to such a system may have a target_mapping: a template of a target
+// with paths into an object in place of values. So
 //
 //	target_mapping:
 //	  name: tags.Name
@@ -25,17 +24,16 @@ import (
 // Key is the option of references that holds a mapping.
 const Key = "target_mapping"
 
-// A Mapping is one that was read. The zero Mapping makes targets without
-// anything.
+// A Mapping is a parsed target_mapping. The zero Mapping makes empty targets.
 type Mapping struct {
 	template *ordered.Map
 	paths    []string
 }
 
-// Parse reads the mapping of a plugin's reference; without one it returns the
-// zero Mapping. Keys of targets that stand beside the mapping instead of in it
-// are refused, because they would have no effect. Errors are *fault.Error of
-// kind bolt/validation-error.
+// Parse parses the mapping of a plugin's reference; without one it returns the
+// zero Mapping. If keys of targets are next to the mapping instead of in it,
+// Parse returns an error, because they would have no effect. Errors are
+// *fault.Error of kind bolt/validation-error.
 func Parse(plugin string, ref *ordered.Map) (*Mapping, error) {
 	var beside []string
 	for _, key := range []string{"alias", "config", "facts", "features", "name", "uri", "vars"} {
@@ -67,15 +65,15 @@ func Parse(plugin string, ref *ordered.Map) (*Mapping, error) {
 // Paths lists the paths of the mapping, each once, in its order.
 func (m *Mapping) Paths() []string { return m.paths }
 
-// Has reports whether targets get this key.
+// Has reports whether targets have this key.
 func (m *Mapping) Has(key string) bool {
 	_, ok := m.template.Get(key)
 	return ok
 }
 
-// Target is the target for which find tells what stands at a path. What it does
-// not find is left out, and so are values that are not Safe. The values are
-// shared with find's.
+// Target returns the target with the values that find returns for the paths.
+// Values that find does not find and values that are not Safe are left out. The
+// result shares its values with find's.
 func (m *Mapping) Target(find func(path string) (any, bool)) *ordered.Map {
 	v, _ := walk(m.template, func(path string) (any, bool) {
 		v, ok := find(path)
@@ -84,9 +82,9 @@ func (m *Mapping) Target(find func(path string) (any, bool)) *ordered.Map {
 	return v.(*ordered.Map)
 }
 
-// Safe reports whether a value holds no reference to a plugin. Results of
-// plugins are searched for references, and what a machine says of itself must
-// not make another plugin run.
+// Safe reports whether a value contains no plugin reference. References in the
+// results of plugins are resolved, and data from a machine must not run another
+// plugin.
 func Safe(v any) bool {
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -105,7 +103,7 @@ func Safe(v any) bool {
 	return true
 }
 
-// walk replaces the strings of v by what find says of them.
+// walk replaces the strings of v by the results of find.
 func walk(v any, find func(path string) (any, bool)) (any, bool) {
 	switch v := v.(type) {
 	case string:
@@ -130,9 +128,9 @@ func walk(v any, find func(path string) (any, bool)) (any, bool) {
 	return v, true
 }
 
-// Find returns what stands at a path within v: keys of maps and indices of
-// lists, separated by dots. Of a map a key that has dots itself is found before
-// those of maps within it. A value of null counts as none.
+// Find returns the value at a path within v: keys of maps and indices of lists,
+// separated by dots. A key that contains dots itself overrides keys of nested
+// maps. A null value counts as missing.
 func Find(v any, path string) (any, bool) {
 	switch v := v.(type) {
 	case *ordered.Map:

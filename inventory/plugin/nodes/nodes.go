@@ -1,4 +1,4 @@
-// Package nodes is the plugin puppetdb: targets that are the nodes of a PuppetDB.
+// Package nodes is the plugin puppetdb: its targets are the nodes of a PuppetDB.
 //
 //	targets:
 //	  - _plugin: puppetdb
@@ -7,8 +7,9 @@
 //	      name: certname
 //	      config: {ssh: {host: facts.networking.ip}}
 //
-// A mapping has "certname", paths below "facts.", or "facts" for all that
-// PuppetDB knows of a node. Without a name and a uri in it the certname is the uri.
+// A mapping can contain "certname", paths below "facts.", or "facts" for all facts
+// of a node in PuppetDB. If it has neither a name nor a uri, the certname is the
+// uri.
 //
 // Source: Puppet Bolt, lib/bolt/plugin/puppetdb.rb.
 package nodes
@@ -26,22 +27,22 @@ import (
 	"bolt/puppetdb"
 )
 
-// Name is the plugin's.
+// Name is the name of the plugin.
 const Name = "puppetdb"
 
-// A Database answers queries with nodes, as *puppetdb.Instances does.
+// A Database returns the nodes for a query, as *puppetdb.Instances does.
 type Database interface {
 	Nodes(ctx context.Context, query any, instance string, paths []string) ([]puppetdb.Node, error)
 }
 
-// A Plugin makes targets of nodes.
+// A Plugin makes targets from nodes.
 type Plugin struct {
 	Database Database
-	// Warn takes warnings.
+	// Warn receives warnings.
 	Warn func(id, text string)
 }
 
-// Resolve returns the targets of a reference, as plugin.Native has it.
+// Resolve returns the targets of a reference; see plugin.Native.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New(Name, ref, config)
 	query := r.Value("query")
@@ -61,7 +62,7 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	paths := to.Paths()
 	for _, path := range paths {
 		if !valid(path) {
-			r.Wrong("has no '%s' to be mapped: facts begin with 'facts.', the name of a node is 'certname'", path)
+			r.Wrong("cannot map '%s': facts begin with 'facts.', the name of a node is 'certname'", path)
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -96,13 +97,13 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 
 const certname = "certname"
 
-// valid reports whether a path is one of a node.
+// valid reports whether path is a path of a node.
 func valid(path string) bool {
 	fact, ok := strings.CutPrefix(path, "facts.")
 	return path == certname || path == "facts" || ok && !slices.Contains(strings.Split(fact, "."), "")
 }
 
-// target is a node as the mapping wants it.
+// target returns the target that the mapping makes from a node.
 func target(to *mapping.Mapping, name string, values map[string]any) *ordered.Map {
 	t := to.Target(func(path string) (any, bool) {
 		v, ok := values[path]
@@ -118,12 +119,13 @@ func target(to *mapping.Mapping, name string, values map[string]any) *ordered.Ma
 type lack struct {
 	n     int
 	first []string // nodes
-	// references are nodes on which it holds a reference to a plugin: nobody but
-	// the inventory's own writer says what runs here.
+	// references is the number of nodes on which the fact contains a plugin
+	// reference. It is dropped, because only the author of the inventory may choose
+	// plugins to run.
 	references int
 }
 
-// shown is how many nodes a warning names.
+// shown is the number of nodes that a warning names.
 const shown = 3
 
 func (l *lack) add(node string, reference bool) {
@@ -145,12 +147,12 @@ func (l *lack) text(fact string) string {
 		text = fmt.Sprintf("Could not find fact %s for %d nodes: %s", fact, l.n, names)
 	}
 	if l.references > 0 {
-		text += fmt.Sprintf(" (of %d it has the key _plugin, and is left out: facts are no references)", l.references)
+		text += fmt.Sprintf(" (on %d of them it contains the key _plugin and is ignored: facts cannot be plugin references)", l.references)
 	}
 	return text
 }
 
-// about adds which reference an error is about.
+// about adds the query to an error.
 func about(query any, err error) error {
 	text, ok := query.(string)
 	f, isFault := err.(*fault.Error)

@@ -90,10 +90,10 @@ func TestReferences(t *testing.T) {
 	for ref, says := range map[string]string{
 		`{}`:           "The plugin puppetdb requires a 'query'",
 		`{"query": 5}`: "'query' is a String or an Array",
-		`{"query":"q","target_mapping":{"name":"os.name"}}`:          "has no 'os.name' to be mapped: facts begin with 'facts.'",
-		`{"query":"q","target_mapping":{"vars":{"x":["facts."]}}}`:   "has no 'facts.' to be mapped",
-		`{"query":"q","target_mapping":{"vars":{"x":"facts..a"}}}`:   "has no 'facts..a' to be mapped",
-		`{"query":"q","target_mapping":{"vars":{"x":"certname.x"}}}`: "has no 'certname.x' to be mapped",
+		`{"query":"q","target_mapping":{"name":"os.name"}}`:          "cannot map 'os.name': facts begin with 'facts.'",
+		`{"query":"q","target_mapping":{"vars":{"x":["facts."]}}}`:   "cannot map 'facts.'",
+		`{"query":"q","target_mapping":{"vars":{"x":"facts..a"}}}`:   "cannot map 'facts..a'",
+		`{"query":"q","target_mapping":{"vars":{"x":"certname.x"}}}`: "cannot map 'certname.x'",
 		`{"query":"q","uri":"certname"}`:                             "uri to be set under 'target_mapping'",
 		`{"query":"q","target-mapping":{}}`:                          "has no option 'target-mapping'",
 	} {
@@ -113,7 +113,7 @@ func TestFailures(t *testing.T) {
 		handler          http.HandlerFunc
 	}{
 		{"silent", "no answer within 1s", "read_timeout", func(_ http.ResponseWriter, r *http.Request) { hold(r) }},
-		{"half", "the connection ended before all of the answer had come", "", func(w http.ResponseWriter, _ *http.Request) {
+		{"half", "the connection closed before the whole response arrived", "", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `[{"certname":"a"},`)
 		}},

@@ -1,9 +1,9 @@
-// Package options reads what a plugin is told: the keys of a reference, or of
+// Package options reads the options of a plugin: the keys of a reference, or of
 // the plugin's configuration.
 //
-// A Reader keeps the first thing that is wrong, so that a plugin reads all of
-// its options first and asks once. The keys that were read are those that there
-// are: Err refuses any other.
+// A Reader keeps the first error, so that a plugin can read all of its options
+// and then check Err once. The keys that were read are the known keys: Err
+// returns an error for any other key.
 package options
 
 import (
@@ -21,18 +21,18 @@ import (
 // A Reader reads the options of one plugin.
 type Reader struct {
 	plugin string
-	from   []*ordered.Map // the first that has a key counts
+	from   []*ordered.Map // the first map that has a key overrides the others
 	asked  []string
 	err    error
 }
 
-// New returns a Reader of a reference of the plugin, and of the plugin's
-// configuration below it: that says what the reference does not.
+// New returns a Reader of a reference of the plugin. The plugin's configuration
+// supplies the options that the reference does not set.
 func New(plugin string, ref, config *ordered.Map) *Reader {
 	return &Reader{plugin: plugin, from: []*ordered.Map{ref, config}}
 }
 
-// Wrong notes that something is wrong, as an error of kind bolt/validation-error.
+// Wrong records an error of kind bolt/validation-error.
 func (r *Reader) Wrong(format string, args ...any) {
 	if r.err == nil {
 		r.err = fault.New("bolt/validation-error", "The plugin %s %s", r.plugin, fmt.Sprintf(format, args...))
@@ -64,7 +64,7 @@ func (r *Reader) Text(key string) string {
 	return ""
 }
 
-// Required reads a string that must be set, and not be empty.
+// Required reads a string that must be set and must not be empty.
 func (r *Reader) Required(key string) string {
 	s := r.Text(key)
 	if s == "" {
@@ -73,10 +73,10 @@ func (r *Reader) Required(key string) string {
 	return s
 }
 
-// Secret reads a string that nobody shall see.
+// Secret reads a secret string.
 func (r *Reader) Secret(key string) transport.Secret { return transport.NewSecret(r.Text(key)) }
 
-// Number reads an integer that is not below least.
+// Number reads an integer that must be at least least.
 func (r *Reader) Number(key string, otherwise, least int64) int64 {
 	switch v := r.Value(key).(type) {
 	case nil:
@@ -90,15 +90,15 @@ func (r *Reader) Number(key string, otherwise, least int64) int64 {
 	return otherwise
 }
 
-// maxSeconds is a longer time than anybody waits.
+// maxSeconds limits durations; no caller waits longer.
 const maxSeconds = 1_000_000
 
-// Seconds reads a time as a whole number of them, at least one.
+// Seconds reads a duration as a number of seconds, at least 1.
 func (r *Reader) Seconds(key string, otherwise time.Duration) time.Duration {
 	return time.Duration(min(r.Number(key, int64(otherwise/time.Second), 1), maxSeconds)) * time.Second
 }
 
-// Texts reads a list of strings, or one string as a list.
+// Texts reads a list of strings. A single string is a list of one.
 func (r *Reader) Texts(key string) []string {
 	switch v := r.Value(key).(type) {
 	case nil:
@@ -133,8 +133,8 @@ func (r *Reader) Map(key string) *ordered.Map {
 	return nil
 }
 
-// Err is what is wrong, nil if nothing is. It is to be asked when all options
-// have been read. Keys that begin with "_" are not the plugin's.
+// Err returns the first error, nil if there is none. Call it after all options
+// have been read. Keys that begin with "_" are not checked.
 func (r *Reader) Err() error {
 	if r.err != nil {
 		return r.err

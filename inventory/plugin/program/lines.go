@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	maxLine  = 500  // bytes of a line that is logged, by default
+	maxLine  = 500  // bytes of a logged line, by default
 	maxLines = 1000 // of one program
 )
 
-// lines cuts what is written into lines for a log. It keeps no more than one.
+// lines splits written data into lines for a log. It keeps at most one line.
 type lines struct {
 	log    func(line string)
 	max    int // bytes of a line
@@ -34,7 +34,7 @@ func (l *lines) write(p []byte) {
 	}
 }
 
-// end logs the line that was begun.
+// end logs the last, unfinished line.
 func (l *lines) end() {
 	line := l.line
 	l.line = l.line[:0]

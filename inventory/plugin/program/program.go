@@ -1,12 +1,12 @@
-// Package program is the plugin exec: any program of this machine that prints
-// a value.
+// Package program is the plugin exec: it runs a program of this machine that
+// prints a value.
 //
 //	targets:
 //	  _plugin: exec
 //	  command: [./machines.py, --site, berlin]
 //
-// Its output is JSON or YAML, or with format: text the value itself. Run is for
-// other plugins that run programs, too.
+// The output is JSON or YAML, or with format: text the value itself. Other
+// plugins that run programs use Run, too.
 package program
 
 import (
@@ -25,13 +25,14 @@ import (
 
 // A Plugin resolves references.
 type Plugin struct {
-	// Project is the directory that paths start from, and in which programs run.
+	// Project is the working directory of programs, and relative paths are
+	// relative to it.
 	Project string
-	// Environ is what programs see of the environment: NAME=value.
+	// Environ is the environment of programs: NAME=value.
 	Environ []string
 }
 
-// Configures reports whether a project can say it for all references.
+// Configures reports whether a project can set the key for all references.
 func Configures(key string) bool { return key == "timeout" }
 
 // Resolve runs the program of a reference and returns what it prints.
@@ -67,7 +68,7 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	program, err := p.find(argv[0])
 	if err != nil {
 		if _, words := ref.Value("command").(string); words && strings.ContainsAny(argv[0], " \t") {
-			return nil, fmt.Errorf("%w. No shell splits it: write a list, command: [%s]", err, strings.Join(strings.Fields(argv[0]), ", "))
+			return nil, fmt.Errorf("%w. The command is not run by a shell: write a list, command: [%s]", err, strings.Join(strings.Fields(argv[0]), ", "))
 		}
 		return nil, err
 	}
@@ -77,13 +78,13 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	}
 	v, err := decode(out)
 	if err != nil {
-		return nil, fmt.Errorf("what the program %s printed is not %s", told(argv[0]), err)
+		return nil, fmt.Errorf("the output of the program %s is not %s", told(argv[0]), err)
 	}
 	return v, nil
 }
 
-// find returns the path of a program: from the project if the name has a slash,
-// else on PATH.
+// find returns the path of a program: relative to the project if the name has a
+// slash, else on PATH.
 func (p *Plugin) find(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return Path(p.Project, name), nil
@@ -95,7 +96,7 @@ func (p *Plugin) find(name string) (string, error) {
 	return path, nil
 }
 
-// Path is a path from a directory; "" is the directory itself.
+// Path returns path relative to dir; if path is "", it returns dir.
 func Path(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -103,8 +104,8 @@ func Path(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// formats are the ways to read what a program prints. Errors begin with what it
-// is not, and do not quote it: it may be a secret.
+// formats returns the parsers of a program's output. Their errors name the
+// expected format and do not quote the output, because it may be a secret.
 func formats() map[string]func([]byte) (any, error) {
 	text := func(out []byte) (any, error) {
 		if !utf8.Valid(out) {
@@ -126,6 +127,7 @@ func formats() map[string]func([]byte) (any, error) {
 		}
 		return v, err
 	}
-	// Nearly every text is YAML, an error message too: so it must be asked for.
+	// Nearly every string is valid YAML, even an error message, so YAML must be
+	// requested.
 	return map[string]func([]byte) (any, error){"": json, "json": json, "yaml": yml, "text": text}
 }

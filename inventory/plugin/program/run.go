@@ -20,25 +20,25 @@ import (
 const (
 	// MaxOutput is how many bytes a program may write to its standard output.
 	MaxOutput = 64 << 20
-	// DefaultTimeout is how long a program may run if nothing else is said.
+	// DefaultTimeout is the time limit of a program if no other is set.
 	DefaultTimeout = time.Minute
 
-	// maxErrors is how much of the end of standard error is kept, and maxTold how
-	// much of that is told.
+	// maxErrors is the number of bytes at the end of standard error that are kept. maxTold
+	// is the number of these bytes that an error contains.
 	maxErrors = 4 << 10
 	maxTold   = 500
-	// grace is how long a program has between SIGTERM and SIGKILL, and how long
-	// children that it leaves behind may hold its standard output after its end:
-	// what it had to say it has said.
+	// grace is the time between SIGTERM and SIGKILL. It is also the time for which child
+	// processes may keep standard output open after the program ends: by then the program
+	// has written all its output.
 	grace = 500 * time.Millisecond
 )
 
-// A Command is a program with its arguments. No shell sees it.
+// A Command is a program with its arguments. It is run without a shell.
 type Command struct {
 	Argv []string
-	Dir  string   // where it runs; "" is the working directory
-	Env  []string // NAME=value; nil is this process's own
-	// Timeout is how long it may run; 0 is no limit.
+	Dir  string   // the working directory; "" is the current one
+	Env  []string // NAME=value; nil is this process's environment
+	// Timeout is the time limit; 0 means no limit.
 	Timeout time.Duration
 	// Input is its standard input.
 	Input []byte
@@ -49,21 +49,21 @@ type Command struct {
 	MaxLine int
 }
 
-// ErrFormat is the error of a file that the system cannot run although it may be
-// run: it is neither a binary nor a script with a first line that says of what.
+// ErrFormat is the error of an executable file that the system cannot run: it is neither a
+// binary nor a script with an interpreter in its first line.
 var ErrFormat = syscall.ENOEXEC
 
-// Run runs a program to its end and returns its standard output. The program is
-// in a process group of its own, which ends when ctx or the time does. An exit
-// status other than 0 is an error, with the end of what was written to standard
-// error, and then the output is returned beside it. An output of more than
-// MaxOutput is an error. When ctx ends, the error is its cause.
+// Run runs a program to its end and returns its standard output. The program runs in a
+// process group of its own, which is stopped when ctx is done or the time limit is
+// exceeded. If the exit status is not 0, Run returns the output and an error with the end
+// of standard error. An output of more than MaxOutput bytes is an error. When ctx is done,
+// the error is its cause.
 func Run(ctx context.Context, c Command) ([]byte, error) {
 	name := told(c.Argv[0])
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if c.Timeout > 0 {
-		late := fmt.Errorf("the program %s was ended: it did not finish within %v", name, c.Timeout)
+		late := fmt.Errorf("the program %s was stopped: it did not finish within %v", name, c.Timeout)
 		var done context.CancelFunc
 		running, done = context.WithTimeoutCause(running, c.Timeout, late)
 		defer done()
@@ -72,36 +72,36 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out := &bounded{full: func() {
-		stop(fmt.Errorf("the program %s was ended: it wrote more than %d MiB", name, MaxOutput>>20))
+		stop(fmt.Errorf("the program %s was stopped: it wrote more than %d MiB", name, MaxOutput>>20))
 	}}
 	errs := &tail{lines: lines{log: c.Log, max: cmp.Or(c.MaxLine, maxLine)}}
 	cmd.Stdout, cmd.Stderr = out, errs
 	if c.Input != nil {
 		cmd.Stdin = bytes.NewReader(c.Input)
 	}
-	group := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // it may be gone
+	group := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // the process may have ended
 	cmd.Cancel = func() error { group(syscall.SIGTERM); return nil }
 	cmd.WaitDelay = grace
 	if err := running.Err(); err != nil {
 		return nil, context.Cause(running)
 	}
 	if err := cmd.Start(); err != nil {
-		// The system does not say which of the two is not there.
+		// The system's error does not tell a missing program from a missing directory.
 		if info, wrong := os.Stat(c.Dir); c.Dir != "" && (wrong != nil || !info.IsDir()) {
-			return nil, fmt.Errorf("the program %s could not be run: there is no directory %s", name, told(c.Dir))
+			return nil, fmt.Errorf("the program %s could not be run: the directory %s does not exist", name, told(c.Dir))
 		}
 		return nil, notStarted(name, err)
 	}
 	err := cmd.Wait()
 	errs.lines.end()
 	if running.Err() != nil {
-		group(syscall.SIGKILL) // who has not ended with it
+		group(syscall.SIGKILL) // child processes that still run
 		return nil, context.Cause(running)
 	}
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay):
-		group(syscall.SIGKILL) // who holds its output and is not it
+		group(syscall.SIGKILL) // child processes that keep its output open
 	case failed:
 		return out.b.Bytes(), fmt.Errorf("the program %s failed (%v)%s", name, exit, errs.told())
 	case err != nil:
@@ -115,15 +115,15 @@ func notStarted(name string, err error) error {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the program %s was not found on this machine", name)
 	case errors.Is(err, ErrFormat):
-		return fmt.Errorf("the program %s cannot be run: its first line does not say by what (#!/bin/sh, say): %w", name, err)
+		return fmt.Errorf("the program %s cannot be run: its first line does not name an interpreter (such as #!/bin/sh): %w", name, err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the program %s cannot be run: permission denied. Is it executable (chmod +x)?", name)
 	}
 	return fmt.Errorf("the program %s could not be run: %w", name, err)
 }
 
-// bounded keeps what is written, up to MaxOutput; more is an error, of which it
-// tells.
+// bounded keeps written data up to MaxOutput. If there is more, Write returns an error and
+// full is called.
 type bounded struct {
 	b    bytes.Buffer
 	full func()
@@ -152,8 +152,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// told is the end of what was written for a message: whole lines, as far as they
-// fit.
+// told returns the end of standard error for a message: as many whole lines as fit.
 func (t *tail) told() string {
 	text := strings.TrimSpace(safetext.TerminalString(string(t.b)))
 	if len(text) > maxTold {
@@ -172,7 +171,7 @@ func (t *tail) told() string {
 	return ": " + text
 }
 
-// told is text of the outside for a message.
+// told makes a string from outside safe for a message.
 func told(s string) string {
 	const most = 200
 	if len(s) > most {

@@ -31,7 +31,7 @@ const (
 
 // The requests.
 const (
-	Describe         = "describe"          // what the plugin is for, and what it can do
+	Describe         = "describe"          // the plugin's description and capabilities
 	ResolveReference = "resolve_reference" // the value of a reference
 )
 
@@ -59,7 +59,7 @@ const (
 	keyKind    = "kind"
 	keyHint    = "hint"
 
-	// mark is the only key of a map that stands for a secret.
+	// mark is the only key of a map that represents a secret.
 	mark = "_sensitive"
 )
 
@@ -69,23 +69,23 @@ type Request struct {
 	Request   string // Describe or ResolveReference
 	Plugin    string // name of the plugin
 	Reference *ordered.Map
-	Config    *ordered.Map // what bolt-project.yaml says about the plugin
-	Project   string       // directory that relative paths start from
+	Config    *ordered.Map // the plugin's configuration in bolt-project.yaml
+	Project   string       // directory that relative paths are relative to
 	Timeout   time.Duration
 }
 
 // A Response is the output of a program.
 type Response struct {
-	// Value is the value of a reference. A transport.Secret in it is a text that
-	// bolt does not show.
+	// Value is the value of a reference. A transport.Secret in it is a string
+	// that bolt redacts.
 	Value any
 	// Description is one sentence for lists, and Capabilities are the requests
-	// that the program answers: both are of Describe.
+	// that the program answers. Only a response to Describe has them.
 	Description  string
 	Capabilities []string
 	Warnings     []Warning
-	// Err is set if the program could not answer; then only Warnings is set
-	// beside it.
+	// Err is set if the program could not answer; then only Warnings can also be
+	// set.
 	Err *Error
 }
 
@@ -123,13 +123,13 @@ func checked(data []byte) (*ordered.Map, error) {
 	case !ok:
 		return nil, fmt.Errorf("it has no '%s': %d", keyProtocol, Version)
 	case version != int64(Version):
-		return nil, fmt.Errorf("its '%s' is not %d, the version that is known here", keyProtocol, Version)
+		return nil, fmt.Errorf("its '%s' is not %d, the only supported version", keyProtocol, Version)
 	}
 	return m, nil
 }
 
-// bounded refuses a document that would cost too much to decode. It counts
-// without decoding: brackets and commas outside of strings.
+// bounded rejects a document that would cost too much to decode. It counts
+// brackets and commas outside of strings, without decoding.
 func bounded(data []byte) error {
 	if len(data) > MaxBytes {
 		return fmt.Errorf("it has more than %d MiB", MaxBytes>>20)

@@ -33,8 +33,8 @@ func object(m *ordered.Map) *ordered.Map {
 	return m
 }
 
-// ReadRequest reads a request to its end. It ignores keys that it does not know,
-// as later versions of bolt may add some.
+// ReadRequest reads a request to its end. It ignores unknown keys, because later
+// versions of bolt may add some.
 func ReadRequest(in io.Reader) (Request, error) {
 	data, err := io.ReadAll(io.LimitReader(in, MaxBytes+1))
 	if err != nil {

@@ -35,7 +35,7 @@ func ReadResponse(data []byte, request string) (*Response, error) {
 		known = append(known, keyValue, keySensitive, keyMarks)
 	}
 	for key := range m.All() {
-		// A misspelt 'sensitive' must not show a secret.
+		// If 'sensitive' is misspelled, the secret must not be printed.
 		if !slices.Contains(known, key) {
 			return nil, fmt.Errorf("it has a key other than %s", strings.Join(known, ", "))
 		}
@@ -95,8 +95,8 @@ func flag(m *ordered.Map, key string, otherwise bool) (bool, error) {
 	return on, nil
 }
 
-// unmarked replaces each map that is a mark by the data in it, with all strings
-// as secrets. References have a key of the same name.
+// unmarked replaces each marked map by its data, with all strings as secrets.
+// References have a key of the same name.
 func unmarked(v any) (any, error) {
 	switch v := v.(type) {
 	case []any:
@@ -210,7 +210,7 @@ var (
 	kindPattern = lazyregexp.New(`^[a-z][a-z0-9._-]{0,49}/[a-z][a-z0-9._-]{0,49}$`)
 )
 
-// shown makes a text of a program safe to show.
+// shown makes a string of a program safe to print.
 func shown(s string) string {
 	const more = "…"
 	if len(s) > maxText {
@@ -223,7 +223,7 @@ func shown(s string) string {
 	return strings.TrimSpace(safetext.TerminalString(s))
 }
 
-// line returns a text of a program on one line, for lists and logs.
+// line returns a string of a program on one line, for lists and logs.
 func line(s string) string { return strings.Join(strings.Fields(shown(s)), " ") }
 
 // WriteResponse writes the response to a request of this kind.
@@ -247,7 +247,7 @@ func WriteResponse(w io.Writer, request string, r *Response) error {
 		m.Set(keyDescription, r.Description)
 		m.Set(keyCapabilities, r.Capabilities)
 	default:
-		// Without marks, a map that looks like a mark is data.
+		// If there are no marks, a map that looks like a mark is data.
 		var f finding
 		f.look(r.Value)
 		if f.secrets && f.alike {
@@ -287,7 +287,7 @@ func (f *finding) look(v any) {
 	}
 }
 
-// marked returns data with each secret in it as a mark.
+// marked returns data with each secret replaced by a mark.
 func marked(v any) any {
 	switch v := v.(type) {
 	case transport.Secret:

@@ -20,17 +20,18 @@ import (
 	"bolt/inventory/plugin/fetch"
 )
 
-// maxState is how large a state may be. It is read into memory, where it takes
-// twice as much.
+// maxState is the maximum size of a state. It is read into memory and needs twice
+// its size there.
 const maxState = 128 << 20
 
-// A source is where a state is.
+// A source is the location of a state.
 type source struct {
 	Options
 	dir, file, backend string
 }
 
-// A record is what "terraform init" writes of the backend of a directory.
+// A record is the part of the file that "terraform init" writes about the backend
+// of a directory.
 type record struct {
 	Backend struct {
 		Type   string
@@ -43,8 +44,8 @@ func (r *record) text(key string) string {
 	return s
 }
 
-// load returns the state, "" if there is none, and says where it is from. A file
-// that is there is read unless a backend is asked for, as Puppet Bolt does.
+// load returns the state, "" if there is none, and its location. As in Puppet
+// Bolt, an existing file is read unless the reference sets a backend.
 func (s *source) load(ctx context.Context) (data []byte, from string, err error) {
 	if s.file != "" && (s.backend == "" || s.backend == "local") {
 		path := s.file
@@ -52,9 +53,10 @@ func (s *source) load(ctx context.Context) (data []byte, from string, err error)
 			path = filepath.Join(s.dir, path)
 		}
 		if data, err = readfile.Read(ctx, path, s.limit); absent(err) {
-			// Nothing was made yet is what the plugin says of a state that it has
-			// looked for, and not of one that has a name.
-			return nil, path, errors.New("the option 'state' names a file that is not there: " + path)
+			// A missing state file means that there are no resources yet. This
+			// applies only to the default file, not to a file that the option
+			// 'state' names.
+			return nil, path, errors.New("the option 'state' names a file that does not exist: " + path)
 		}
 		return data, path, err
 	}
@@ -88,10 +90,10 @@ func (s *source) load(ctx context.Context) (data []byte, from string, err error)
 	case "http":
 		return s.overHTTP(ctx, r)
 	}
-	return nil, "", fmt.Errorf("it is kept by the backend %q; backend: remote has terraform itself pull it", r.Backend.Type)
+	return nil, "", fmt.Errorf("it is in the backend %q; set 'backend: remote' so that terraform itself pulls it", r.Backend.Type)
 }
 
-// record reads what is recorded of the backend; nothing for a local state.
+// record reads the recorded backend; the result is empty for a local state.
 func (s *source) record(ctx context.Context) (*record, error) {
 	r := &record{}
 	path := filepath.Join(s.data(), "terraform.tfstate")
@@ -108,7 +110,7 @@ func (s *source) record(ctx context.Context) (*record, error) {
 	return r, nil
 }
 
-// data is the directory of what Terraform keeps of a directory.
+// data returns the data directory of Terraform for a directory.
 func (s *source) data() string {
 	dir, _ := s.Env("TF_DATA_DIR")
 	switch {
@@ -120,7 +122,7 @@ func (s *source) data() string {
 	return filepath.Join(s.dir, dir)
 }
 
-// path is that of the local state, in the workspace that is selected.
+// path returns the path of the local state, in the selected workspace.
 func (s *source) path(ctx context.Context, r *record) (string, error) {
 	const standard = "terraform.tfstate"
 	path, dir := standard, "terraform.tfstate.d"
@@ -137,7 +139,7 @@ func (s *source) path(ctx context.Context, r *record) (string, error) {
 	}
 	if workspace != "" && workspace != "default" {
 		if workspace != filepath.Base(workspace) {
-			return "", fmt.Errorf("%q is no name of a workspace", workspace)
+			return "", fmt.Errorf("%q is not a valid name of a workspace", workspace)
 		}
 		path = filepath.Join(dir, workspace, standard)
 	}
@@ -156,20 +158,20 @@ func or(a, b string) string {
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// local reads a file. None is a state without resources: nothing was made yet.
+// local reads a file. If the file does not exist, the state has no resources yet.
 func (s *source) local(ctx context.Context, path string) (data []byte, from string, err error) {
 	data, err = readfile.Read(ctx, path, s.limit)
 	if !absent(err) {
 		return data, path, err
 	}
 	if _, err := os.Stat(s.dir); err != nil {
-		return nil, path, fmt.Errorf("there is no such directory: %w", fault.WithoutPath(err))
+		return nil, path, fmt.Errorf("the directory cannot be read: %w", fault.WithoutPath(err))
 	}
 	return nil, path, nil
 }
 
-// overHTTP asks the http backend, as it was recorded or as the environment says
-// it is reached.
+// overHTTP reads the state from the http backend, with the recorded settings or
+// the settings from the environment.
 func (s *source) overHTTP(ctx context.Context, r *record) (data []byte, from string, err error) {
 	value := func(key string) string {
 		if v := r.text(key); v != "" {
@@ -211,9 +213,9 @@ func (s *source) overHTTP(ctx context.Context, r *record) (data []byte, from str
 	case http.StatusOK:
 		return a.Body, from, nil
 	case http.StatusNoContent, http.StatusNotFound:
-		return nil, from, nil // nothing was made yet
+		return nil, from, nil // no resources yet
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, "", fmt.Errorf("%s: %s: the username or the password is wrong (those of terraform init, or TF_HTTP_USERNAME and TF_HTTP_PASSWORD)", from, a.Status)
+		return nil, "", fmt.Errorf("%s: %s: the username or the password is wrong (set by terraform init, or by TF_HTTP_USERNAME and TF_HTTP_PASSWORD)", from, a.Status)
 	}
 	if to := a.Elsewhere(u); to != nil {
 		return nil, "", fmt.Errorf("%s: %s: it redirects to %s, which is not followed", from, a.Status, fetch.Shown(fetch.Place(to)))
@@ -221,11 +223,11 @@ func (s *source) overHTTP(ctx context.Context, r *record) (data []byte, from str
 	return nil, "", fmt.Errorf("%s: %s", from, a.Status)
 }
 
-// pull has the program itself read the state. It may be a backend's own time
-// until it answers.
+// pull runs the program, which reads the state itself. A backend may take long to
+// answer.
 func (s *source) pull(ctx context.Context) (data []byte, from string, err error) {
 	if _, err := os.Stat(s.dir); err != nil {
-		return nil, "", fmt.Errorf("there is no such directory: %w", fault.WithoutPath(err))
+		return nil, "", fmt.Errorf("the directory cannot be read: %w", fault.WithoutPath(err))
 	}
 	program, err := exec.LookPath("terraform")
 	if err != nil {
@@ -238,7 +240,7 @@ func (s *source) pull(ctx context.Context) (data []byte, from string, err error)
 	cmd := exec.CommandContext(within, program, "state", "pull")
 	cmd.Dir = s.dir
 	cmd.Env = append(cmd.Environ(), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
-	// It starts plugins, which end with it.
+	// The program starts plugins, which end with its session.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
@@ -259,12 +261,12 @@ func (s *source) pull(ctx context.Context) (data []byte, from string, err error)
 	return out.b.Bytes(), from, nil
 }
 
-// kept is the beginning of what is written to it.
+// kept stores the beginning of the written data.
 type kept struct {
 	b     bytes.Buffer
 	limit int64
 	over  bool
-	full  func() // called when there is more; nil leaves out what is more
+	full  func() // called when there is more; if nil, more data is dropped
 }
 
 // Write never fails.

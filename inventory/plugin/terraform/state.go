@@ -13,8 +13,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// A state is one as it is written. Version 4 has resources with instances,
-// version 3 and those before have modules with resources.
+// A state is the JSON of a state file. Version 4 has resources with instances;
+// earlier versions have modules with resources.
 type state struct {
 	Version   int
 	Resources []struct {
@@ -24,7 +24,7 @@ type state struct {
 		Name      string
 		Instances []struct {
 			Index   json.RawMessage `json:"index_key"` // a number, or a string
-			Deposed string          // it is about to be destroyed
+			Deposed string          // if set, the instance is about to be destroyed
 			Nested  json.RawMessage `json:"attributes"`
 			Flat    json.RawMessage `json:"attributes_flat"`
 		}
@@ -40,18 +40,18 @@ type state struct {
 	Encrypted json.RawMessage `json:"encrypted_data"`
 }
 
-// A resource is one instance of one.
+// A resource is one instance of a resource.
 type resource struct {
 	module       string // "module.a.", or "" at the top
 	name         string // "aws_instance.web", "aws_instance.web.0"
 	nested, flat json.RawMessage
 }
 
-// resources hands on each resource of a state: all attributes are read of those
-// alone for which somebody asks. Errors have no text of the state.
+// resources calls each for every resource of a state. Attributes are decoded
+// only when a caller needs them. Errors do not quote the state.
 func resources(data []byte, each func(resource) error) error {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil // what was moved to a backend
+		return nil // the state was moved to a backend
 	}
 	var s state
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -59,11 +59,11 @@ func resources(data []byte, each func(resource) error) error {
 	}
 	switch {
 	case len(s.Encrypted) > 0:
-		return errors.New("it is encrypted; backend: remote has OpenTofu itself read it")
+		return errors.New("it is encrypted; set 'backend: remote' so that OpenTofu itself reads it")
 	case s.Version > 4:
-		return fmt.Errorf("it is of version %d, and those up to 4 are known", s.Version)
+		return fmt.Errorf("its version is %d; supported are versions up to 4", s.Version)
 	case s.Version < 1:
-		return errors.New("it is JSON, but no state: it has no version")
+		return errors.New("it is JSON, but not a state: it has no version")
 	}
 	for _, r := range s.Resources {
 		module := r.Module
@@ -97,18 +97,18 @@ func resources(data []byte, each func(resource) error) error {
 	return nil
 }
 
-// unreadable is what is wrong with JSON, without its text.
+// unreadable describes an error in JSON without quoting the JSON.
 func unreadable(err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("it is not JSON, or ends too early, at byte %d", e.Offset)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("it is JSON, but no state: byte %d", e.Offset)
+		return fmt.Errorf("it is JSON, but not a state: byte %d", e.Offset)
 	}
-	return errors.New("it is no state")
+	return errors.New("it is not a state")
 }
 
-// index is the end of the name of one instance of several.
+// index returns the suffix of an instance's name.
 func index(raw json.RawMessage) (string, error) {
 	var v any
 	if len(raw) == 0 {
@@ -125,10 +125,10 @@ func index(raw json.RawMessage) (string, error) {
 	case float64:
 		return "." + strconv.FormatFloat(v, 'f', -1, 64), nil
 	}
-	return "", errors.New("it has an index that is no number and no string")
+	return "", errors.New("it has an index that is neither a number nor a string")
 }
 
-// attributes are what is known of a resource.
+// attributes returns the attributes of a resource.
 func (r resource) attributes() (*ordered.Map, error) {
 	raw, flat := r.nested, false
 	if len(raw) == 0 || string(raw) == "null" {
@@ -148,7 +148,7 @@ func (r resource) attributes() (*ordered.Map, error) {
 	return m, nil
 }
 
-// structure makes maps in maps of the keys of old states: "tags.Name",
+// structure converts the flat keys of old states to nested maps: "tags.Name",
 // "network_interface.0.address".
 func structure(flat *ordered.Map) *ordered.Map {
 	tree := &ordered.Map{}

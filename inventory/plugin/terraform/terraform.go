@@ -1,5 +1,5 @@
-// Package terraform is the plugin terraform: targets that are resources in a
-// state of Terraform, or of OpenTofu.
+// Package terraform is the plugin terraform: its targets are resources in a state of
+// Terraform or OpenTofu.
 //
 //	targets:
 //	  - _plugin: terraform
@@ -7,9 +7,9 @@
 //	    resource_type: google_compute_instance.web
 //	    target_mapping: {name: name, uri: network_interface.0.access_config.0.nat_ip}
 //
-// States are read from files and from the http backend; the program terraform,
-// or tofu, pulls those of others. A state holds secrets: no message has anything
-// of what is in it but the names of resources.
+// States are read from files and from the http backend; for other backends the
+// program terraform, or tofu, pulls the state. A state contains secrets, so messages
+// contain only the names of resources from it.
 //
 // Source: https://developer.hashicorp.com/terraform/language (backend, state,
 // workspaces) and the code of Terraform for the two formats, and the plugin
@@ -31,24 +31,24 @@ import (
 	"bolt/inventory/plugin/options"
 )
 
-// Name is the plugin's.
+// Name is the name of the plugin.
 const Name = "terraform"
 
-// Options are what the plugin uses of the world.
+// Options are the environment of the plugin.
 type Options struct {
-	Project string // that relative paths start from
+	Project string // directory that relative paths are relative to
 	Env     func(name string) (string, bool)
 	Warn    func(id, text string)
 	Agent   string
 	Proxy   func(*http.Request) (*url.URL, error)
-	// Timeout is how long a server may take, 0 for a minute; a program has five
+	// Timeout is the time limit of a server, 0 for a minute; a program has five
 	// times as long.
 	Timeout time.Duration
 
 	limit int64 // bytes of a state; maxState
 }
 
-// A Plugin makes targets of resources. It is safe for concurrent use.
+// A Plugin makes targets from resources. It is safe for concurrent use.
 type Plugin struct{ o Options }
 
 // New returns the plugin.
@@ -60,7 +60,7 @@ func New(o Options) *Plugin {
 	return &Plugin{o}
 }
 
-// Configures reports whether a key may stand in the plugin's configuration.
+// Configures reports whether the plugin's configuration can contain a key.
 func Configures(key string) bool {
 	switch key {
 	case "dir", "resource_type", "state", "backend":
@@ -69,14 +69,14 @@ func Configures(key string) bool {
 	return false
 }
 
-// Resolve returns the targets of a reference, as plugin.Native has it.
+// Resolve returns the targets of a reference; see plugin.Native.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New(Name, ref, config)
 	s := source{Options: p.o, dir: r.Required("dir"), file: r.Text("state"), backend: r.Text("backend")}
 	switch s.backend {
 	case "", "local", "http", "remote":
 	default:
-		r.Wrong("has no backend '%s': there are local, http, and remote for all others, which terraform itself pulls", s.backend)
+		r.Wrong("has no backend '%s': the backends are local, http, and remote (terraform itself pulls the state from any other backend)", s.backend)
 	}
 	pattern := r.Required("resource_type")
 	matcher, err := regexp.Compile(pattern)
@@ -125,12 +125,12 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 		return nil, fmt.Errorf("the state of %s, from %s: %w", s.dir, from, err)
 	}
 	if len(nameless) > 0 {
-		p.o.Warn("terraform_nameless", fmt.Sprintf("Of the Terraform state of %s, %d resources have nothing that is to be their name or uri, and are left out: %s", s.dir, len(nameless), some(nameless)))
+		p.o.Warn("terraform_nameless", fmt.Sprintf("Terraform state of %s: %d resources have no value for name or uri and are left out: %s", s.dir, len(nameless), some(nameless)))
 	}
 	return targets, nil
 }
 
-// some are the first of names, and how many there are beside them.
+// some returns the first of names, and the number of the others.
 func some(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

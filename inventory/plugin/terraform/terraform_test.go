@@ -124,7 +124,7 @@ func TestResources(t *testing.T) {
 		t.Errorf("warned %q", w.warnings)
 	}
 	got, err := w.resolve(t, `{"dir":"v4","resource_type":".","target_mapping":{"name":"input.value.tags.Name"}}`)
-	want := "terraform_nameless: Of the Terraform state of " + w.dir + "/v4, 5 resources have nothing that is to be their name or uri, and are left out: terraform_remote_state.x, terraform_data.named.a, terraform_data.named.b.c and 2 more"
+	want := "terraform_nameless: Terraform state of " + w.dir + "/v4: 5 resources have no value for name or uri and are left out: terraform_remote_state.x, terraform_data.named.a, terraform_data.named.b.c and 2 more"
 	if err != nil || got != `[{"name":"web0"},{"name":"web1"}]` || len(w.warnings) != 1 || w.warnings[0] != want {
 		t.Errorf("got %s, %v, warned %q", got, err, w.warnings)
 	}
@@ -163,10 +163,10 @@ func TestWhere(t *testing.T) {
 	}{
 		{"a file", `"dir":"local"`, nil, "local"},
 		{"another file", `"dir":"local","state":"other.tfstate"`, nil, "other"},
-		{"another file, that is not there", `"dir":"local","state":"terafrom.tfstate"`, nil, "names a file that is not there: " + w.dir + "/local/terafrom.tfstate"},
+		{"another file, that is not there", `"dir":"local","state":"terafrom.tfstate"`, nil, "names a file that does not exist: " + w.dir + "/local/terafrom.tfstate"},
 		{"the file of an absolute path", fmt.Sprintf(`"dir":"none","state":%q`, w.dir+"/local/other.tfstate"), nil, "other"},
 		{"a workspace of the environment", `"dir":"local"`, map[string]string{"TF_WORKSPACE": "staging"}, "staging"},
-		{"no workspace", `"dir":"local"`, map[string]string{"TF_WORKSPACE": "../x"}, `"../x" is no name of a workspace`},
+		{"no workspace", `"dir":"local"`, map[string]string{"TF_WORKSPACE": "../x"}, `"../x" is not a valid name of a workspace`},
 		{"a workspace that was selected", `"dir":"selected"`, nil, "selected"},
 		{"the file, whatever is selected", `"dir":"selected","state":"terraform.tfstate"`, nil, "default"},
 		{"a local backend", `"dir":"placed"`, nil, "placed"},
@@ -177,15 +177,15 @@ func TestWhere(t *testing.T) {
 		{"a file before http", `"dir":"both"`, nil, "both"},
 		{"http of the environment", `"dir":"bare"`, map[string]string{"TF_HTTP_ADDRESS": server.URL + "/s?ref=1", "TF_HTTP_USERNAME": "tf", "TF_HTTP_PASSWORD": "s3cret"}, "http"},
 		{"http, a wrong password", `"dir":"bare"`, map[string]string{"TF_HTTP_ADDRESS": server.URL + "/s?ref=1", "TF_HTTP_USERNAME": "tf", "TF_HTTP_PASSWORD": "wr0ng"}, "401 Unauthorized: the username or the password is wrong"},
-		{"http, nowhere", `"dir":"bare"`, nil, "the address of the http backend: it is no URL"},
+		{"http, nowhere", `"dir":"bare"`, nil, "the address of the http backend: it is not a URL"},
 		{"another directory of data", `"dir":"moved"`, map[string]string{"TF_DATA_DIR": "data"}, "http"},
 		{"no http", `"dir":"local","backend":"http"`, nil, "no http backend is configured there"},
 		{"local by name", `"dir":"http","backend":"local"`, nil, ""},
-		{"another backend", `"dir":"cloud"`, nil, `it is kept by the backend "s3"; backend: remote`},
+		{"another backend", `"dir":"cloud"`, nil, `it is in the backend "s3"; set 'backend: remote'`},
 		{"pulled", `"dir":"cloud","backend":"remote"`, nil, "pulled"},
 		{"not pulled", `"dir":"local","backend":"remote"`, nil, "terraform state pull: exit status 1: Error: no configuration"},
-		{"no directory", `"dir":"none"`, nil, "there is no such directory"},
-		{"no directory to pull in", `"dir":"none","backend":"remote"`, nil, "there is no such directory"},
+		{"no directory", `"dir":"none"`, nil, "the directory cannot be read"},
+		{"no directory to pull in", `"dir":"none","backend":"remote"`, nil, "the directory cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w.env = tt.env
@@ -239,12 +239,12 @@ func TestBadStates(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"version":4,"resources":[{"x":"s3cret"`: "it is not JSON, or ends too early, at byte 39",
 		`<html>s3cret`:              "it is not JSON, or ends too early, at byte 1",
-		`["s3cret"]`:                "it is JSON, but no state",
+		`["s3cret"]`:                "it is JSON, but not a state",
 		`{"s3cret":1}`:              "it has no version",
-		`{"version":5,"s3cret":[]}`: "it is of version 5",
-		`{"version":"s3cret"}`:      "it is JSON, but no state",
+		`{"version":5,"s3cret":[]}`: "its version is 5",
+		`{"version":"s3cret"}`:      "it is JSON, but not a state",
 		`{"version":4,"serial":1,"encrypted_data":"s3cret","encryption_version":"v0"}`:                                "it is encrypted",
-		`{"version":4,"resources":[{"type":"vm","name":"x","instances":[{"index_key":["s3cret"],"attributes":{}}]}]}`: "an index that is no number",
+		`{"version":4,"resources":[{"type":"vm","name":"x","instances":[{"index_key":["s3cret"],"attributes":{}}]}]}`: "an index that is neither a number",
 		`{"version":4,"resources":[{"type":"vm","name":"x","instances":[{"attributes":{"s3cret":1e999}}]}]}`:          "the attributes of vm.x cannot be read",
 	} {
 		w := newWorld(t, map[string]string{"terraform.tfstate": text})
@@ -265,13 +265,13 @@ func TestServers(t *testing.T) {
 		handler    http.HandlerFunc
 		encrypted  bool
 	}{
-		{"silent", "no whole answer within 300ms", func(_ http.ResponseWriter, r *http.Request) { hold(r) }, false},
-		{"silent in the middle", "no whole answer within 300ms", func(w http.ResponseWriter, r *http.Request) {
+		{"silent", "no complete response within 300ms", func(_ http.ResponseWriter, r *http.Request) { hold(r) }, false},
+		{"silent in the middle", "no complete response within 300ms", func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, `{"version":`)
 			http.NewResponseController(w).Flush()
 			hold(r)
 		}, false},
-		{"half", "the connection ended before all of the answer had come", func(w http.ResponseWriter, _ *http.Request) {
+		{"half", "the connection closed before the whole response arrived", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"version":`)
 		}, false},
@@ -281,7 +281,7 @@ func TestServers(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL+"/x?token=s3cret", http.StatusFound)
 		}, false},
 		{"another authority", "certificate signed by unknown authority", func(http.ResponseWriter, *http.Request) {}, true},
-		{"huge", "the answer is larger than 2 MiB", func(w http.ResponseWriter, r *http.Request) {
+		{"huge", "the response is larger than 2 MiB", func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := io.WriteString(w, big); err != nil {
 					return

@@ -16,10 +16,10 @@ import (
 	"bolt/transport"
 )
 
-// maxAnswer is how much a secret may have; Vault's own storage takes 1 MiB.
+// maxAnswer is the maximum size of a secret; Vault's own storage accepts 1 MiB.
 const maxAnswer = 8 << 20
 
-// read reads a path, after a login if one is needed.
+// read reads a path, after a login if necessary.
 func (p *Plugin) read(ctx context.Context, who login, path string) (*ordered.Map, error) {
 	token, err := p.logins.do(ctx, who, func() (transport.Secret, error) { return p.logIn(ctx, who) })
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *Plugin) read(ctx context.Context, who login, path string) (*ordered.Map
 	}
 	data, ok := answer.Value("data").(*ordered.Map)
 	if !ok {
-		return nil, fmt.Errorf("%s: the answer has no data", who.server.url)
+		return nil, fmt.Errorf("%s: the response has no data", who.server.url)
 	}
 	return data, nil
 }
@@ -56,16 +56,17 @@ func (p *Plugin) logIn(ctx context.Context, who login) (transport.Secret, error)
 	auth, _ := answer.Value("auth").(*ordered.Map)
 	token, _ := auth.Value("client_token").(string)
 	if token == "" {
-		return transport.Secret{}, fmt.Errorf("the login (%s): %s: the answer has no token; a second factor cannot be given", who.method, who.server.url)
+		return transport.Secret{}, fmt.Errorf("the login (%s): %s: the response has no token; a second factor is not supported", who.method, who.server.url)
 	}
 	return transport.NewSecret(token), nil
 }
 
-// ask makes one request, with a body to log in and with a token otherwise; a
-// secret is kept out of errors in both cases. A standby that cannot ask the
-// active node itself redirects to it: this is followed once, to the same path,
-// and to an address that is encrypted if the first was. The node must be
-// vouched for as the first, and is trusted as Vault's own client trusts it.
+// ask sends one request: a login if body is set, otherwise a request with a
+// token. Errors do not contain secret in either case. A standby that cannot
+// forward to the active node redirects to it. ask follows this redirect once,
+// and only to the same path. If the first address was https, the second must be
+// https, too. The node's certificate is verified like the first one, and the
+// node is trusted as Vault's own client trusts it.
 func (p *Plugin) ask(ctx context.Context, at server, method, path string, body *ordered.Map, secret transport.Secret) (*ordered.Map, error) {
 	client, err := p.client(ctx, at)
 	if err != nil {
@@ -94,7 +95,7 @@ func (p *Plugin) ask(ctx context.Context, at server, method, path string, body *
 	}
 	if to := a.Elsewhere(r.URL); to != nil {
 		if (a.Code != http.StatusTemporaryRedirect && a.Code != http.StatusPermanentRedirect) || to.Path != u.Path || to.User != nil || to.Scheme != u.Scheme {
-			return nil, fmt.Errorf("%s: %s: it redirects to %s, which is not followed; server_url must name Vault itself", fetch.Place(u), a.Status, safetext.TerminalString(fetch.Place(to)))
+			return nil, fmt.Errorf("%s: %s: it redirects to %s, which is not followed; set server_url to the address of Vault itself", fetch.Place(u), a.Status, safetext.TerminalString(fetch.Place(to)))
 		}
 		r.URL = to
 		if a, err = client.Do(ctx, r); err != nil {
@@ -107,7 +108,7 @@ func (p *Plugin) ask(ctx context.Context, at server, method, path string, body *
 	return document(r.URL, a.Body)
 }
 
-// client is one for a server.
+// client returns a client for a server.
 func (p *Plugin) client(ctx context.Context, at server) (*fetch.Client, error) {
 	o := fetch.Options{Limit: maxAnswer, Agent: p.o.Agent, Proxy: p.o.Proxy, Timeout: p.o.Timeout}
 	if at.cacert != "" {
@@ -123,17 +124,17 @@ func (p *Plugin) client(ctx context.Context, at server) (*fetch.Client, error) {
 	return client, nil
 }
 
-// document reads an answer. What is wrong with it is told without its text.
+// document parses a response. Errors do not quote it.
 func document(u *url.URL, body []byte) (*ordered.Map, error) {
 	v, err := ordered.ParseJSON(body)
 	m, ok := v.(*ordered.Map)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("%s: the answer is no JSON object", fetch.Place(u))
+		return nil, fmt.Errorf("%s: the response is not a JSON object", fetch.Place(u))
 	}
 	return m, nil
 }
 
-// refused says why there is no secret in an answer.
+// refused returns the reason why a response contains no secret.
 func refused(a *fetch.Answer, secret transport.Secret) string {
 	var said struct {
 		Errors   []string
@@ -145,7 +146,7 @@ func refused(a *fetch.Answer, secret transport.Secret) string {
 			}
 		}
 	}
-	_ = json.Unmarshal(a.Body, &said) // what is no JSON says nothing
+	_ = json.Unmarshal(a.Body, &said) // if it is not JSON, it gives no reason
 	text := a.Status
 	if what := strings.Join(append(said.Errors, said.Warnings...), "; "); what != "" {
 		text += ": " + fetch.Shown(what, secret.Reveal())

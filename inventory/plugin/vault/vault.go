@@ -1,11 +1,11 @@
-// Package vault is the plugin vault: secrets of a HashiCorp Vault, or of an
-// OpenBao, from its key/value engines of version 1 and 2.
+// Package vault is the plugin vault: it reads secrets of HashiCorp Vault or
+// OpenBao, from key/value engines of version 1 and 2.
 //
 //	password: {_plugin: vault, path: secret/web, field: password, version: 2}
 //
-// A path is read once, and a server logged in to once in the life of a Plugin.
+// A Plugin reads each path once, and logs in to each server once.
 //
-// It speaks the HTTP API itself: a login and a read.
+// The package uses the HTTP API directly: a login and a read.
 //
 // Source: https://developer.hashicorp.com/vault/api-docs (secret/kv,
 // auth/userpass, auth/approle), and the plugin puppetlabs-vault of Puppet Bolt
@@ -32,17 +32,17 @@ import (
 	"bolt/transport"
 )
 
-// Name is the plugin's.
+// Name is the name of the plugin.
 const Name = "vault"
 
-// Options are what the plugin uses of the world.
+// Options are the environment of the plugin.
 type Options struct {
-	Project string // that relative paths start from
+	Project string // directory that relative paths are relative to
 	Home    string // the user's home directory, "" for none
 	Env     func(name string) (string, bool)
 	Agent   string
 	Proxy   func(*http.Request) (*url.URL, error)
-	// Timeout is how long a request may take; 0 is a minute.
+	// Timeout is the time limit of a request; 0 is a minute.
 	Timeout time.Duration
 }
 
@@ -59,7 +59,7 @@ func New(o Options) *Plugin {
 	return &Plugin{o: o}
 }
 
-// Configures reports whether a key may stand in the plugin's configuration.
+// Configures reports whether the plugin's configuration can contain a key.
 func Configures(key string) bool {
 	switch key {
 	case "server_url", "auth", "cacert", "namespace", "version", "path", "field":
@@ -68,12 +68,12 @@ func Configures(key string) bool {
 	return false
 }
 
-// A server is one Vault, as somebody in a namespace of it sees it.
+// A server is the address of one Vault with a namespace and its TLS settings.
 type server struct {
 	url, namespace, cacert string
 }
 
-// A login is how a token is had. The zero method is a token that is known.
+// A login describes how to get a token. If method is "", the token is known.
 type login struct {
 	server   server
 	method   string
@@ -82,24 +82,25 @@ type login struct {
 	password transport.Secret
 }
 
-// A read is of one path. Its login is part of it: others may not read it.
+// A read identifies a path and the login to read it with: other logins may not
+// have access.
 type read struct {
 	login login
 	path  string
 }
 
-// Resolve returns what a reference stands for, as plugin.Native has it: a field
-// of a secret, or all of it.
+// Resolve returns the value of a reference, a field of a secret or the whole
+// secret; see plugin.Native.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New(Name, ref, config)
 	path, field := strings.Trim(r.Required("path"), "/"), r.Text("field")
 	version := r.Number("version", 0, 1)
 	if version > 2 {
-		r.Wrong("knows the versions 1 and 2 of the key/value engine, and not %d", version)
+		r.Wrong("supports the versions 1 and 2 of the key/value engine, not %d", version)
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "" || part == "." || part == ".." {
-			r.Wrong("requires that 'path' is made of names, with a slash between: secret/web")
+			r.Wrong("requires that 'path' consists of names separated by slashes: secret/web")
 		}
 	}
 	at := server{url: r.Text("server_url"), namespace: r.Text("namespace"), cacert: r.Text("cacert")}
@@ -137,7 +138,7 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	case v == nil:
 		return nil, about(path, fmt.Errorf("it has no field '%s'", field))
 	case !mapping.Safe(v):
-		return nil, about(path, errors.New("it has the key _plugin, and secrets are no references"))
+		return nil, about(path, errors.New("it contains the key _plugin; secrets cannot be plugin references"))
 	}
 	return v, nil
 }
@@ -149,7 +150,7 @@ func about(path string, err error) error {
 	return fmt.Errorf("the secret '%s': %w", path, err)
 }
 
-// fallBack takes what is not set from the environment, as Vault's own tools do.
+// fallBack takes missing settings from the environment, as Vault's own tools do.
 func (p *Plugin) fallBack(at *server) {
 	for name, to := range map[string]*string{"VAULT_ADDR": &at.url, "VAULT_NAMESPACE": &at.namespace, "VAULT_CACERT": &at.cacert} {
 		if *to == "" {
@@ -162,7 +163,7 @@ func (p *Plugin) fallBack(at *server) {
 	}
 }
 
-// login says how a token for a server is had.
+// login returns how to get a token for a server.
 func (p *Plugin) login(ctx context.Context, at server, auth *ordered.Map) (login, error) {
 	l := login{server: at}
 	if auth == nil {
@@ -186,7 +187,7 @@ func (p *Plugin) login(ctx context.Context, at server, auth *ordered.Map) (login
 		l.name, l.password = r.Required("role_id"), r.Secret("secret_id")
 	case "":
 	default:
-		r.Wrong("has no method '%s': there are token, userpass and approle", l.method)
+		r.Wrong("has no method '%s': the methods are token, userpass and approle", l.method)
 	}
 	if l.mount = strings.Trim(r.Text("mount"), "/"); l.mount == "" {
 		l.mount = l.method
@@ -194,7 +195,8 @@ func (p *Plugin) login(ctx context.Context, at server, auth *ordered.Map) (login
 	return l, r.Err()
 }
 
-// token is that of the environment, or of a login with Vault's own tools.
+// token returns the token in the environment, or the token file that Vault's own
+// tools wrote at login.
 func (p *Plugin) token(ctx context.Context) (transport.Secret, error) {
 	const hint = "say who asks: auth: {method: token, token: ...}, VAULT_TOKEN, or vault login"
 	if t, _ := p.o.Env("VAULT_TOKEN"); t != "" {
@@ -209,7 +211,7 @@ func (p *Plugin) token(ctx context.Context) (transport.Secret, error) {
 	return transport.Secret{}, &fault.Error{Kind: "bolt/validation-error", Msg: "The plugin " + Name + " requires 'auth', or a token in VAULT_TOKEN or ~/.vault-token", Hint: hint}
 }
 
-// place is where the API has a path: version 2 of the engine has "data" behind
+// place returns the path in the API: version 2 of the engine has "data" after
 // the name of the mount.
 func place(path string, version int64) string {
 	mount, rest, _ := strings.Cut(path, "/")
@@ -219,8 +221,8 @@ func place(path string, version int64) string {
 	return mount + "/data/" + rest
 }
 
-// unwrap takes the secret of what was read: version 2 of the engine has data
-// about it beside it. Where no version is asked for, that is seen.
+// unwrap returns the secret in a response: version 2 of the engine wraps it with
+// metadata. If no version is set, unwrap detects it.
 func unwrap(m *ordered.Map, version int64) (*ordered.Map, error) {
 	inner, wrapped := m.Value("data").(*ordered.Map)
 	about, _ := m.Value("metadata").(*ordered.Map)
@@ -232,13 +234,13 @@ func unwrap(m *ordered.Map, version int64) (*ordered.Map, error) {
 	case version == 1, version == 0 && !wrapped:
 		return m, nil
 	case !wrapped:
-		return nil, errors.New("the answer is not of version 2 of the key/value engine; leave 'version' out")
+		return nil, errors.New("the response is not from version 2 of the key/value engine; remove 'version'")
 	}
 	return inner, nil
 }
 
-// once does a piece of work once for each key, also if it fails: Vault locks out
-// who tries a wrong password too often.
+// once runs work once for each key, even if it fails: Vault locks out users
+// after too many wrong passwords.
 type once[K comparable, V any] struct {
 	mu   sync.Mutex
 	done map[K]*outcome[V]
@@ -264,7 +266,7 @@ func (o *once[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, 
 	o.mu.Unlock()
 	if !known {
 		f.value, f.err = work()
-		if f.err != nil && ctx.Err() != nil { // it was stopped, which is no outcome
+		if f.err != nil && ctx.Err() != nil { // it was canceled, so there is no result
 			o.mu.Lock()
 			delete(o.done, key)
 			o.mu.Unlock()

@@ -204,13 +204,13 @@ func TestFailures(t *testing.T) {
 		{byToken + `,"path":"secret/deleted","version":2`, "URL/v1/secret/data/deleted: 404 Not Found (its last version was deleted)"},
 		{byToken + `,"path":"secret/destroyed","version":2`, "404 Not Found (its last version was destroyed)"},
 		{byToken + `,"path":"nomount/x"`, `404 Not Found: no handler for route "nomount/x". route entry not found.`},
-		{byToken + `,"path":"kv/web","version":2`, "the answer is not of version 2 of the key/value engine; leave 'version' out"},
+		{byToken + `,"path":"kv/web","version":2`, "the response is not from version 2 of the key/value engine; remove 'version'"},
 		{byToken + `,"path":"kv/web","field":"nope"`, "the secret 'kv/web': it has no field 'nope'"},
 		{byToken + `,"path":"secret/web","version":2,"field":"empty"`, "it has no field 'empty'"},
-		{byToken + `,"path":"kv/reference"`, "it has the key _plugin, and secrets are no references"},
+		{byToken + `,"path":"kv/reference"`, "it contains the key _plugin; secrets cannot be plugin references"},
 		{`"auth":{"method":"token","token":"wr0ng"},"path":"kv/web"`, "403 Forbidden: permission denied"},
 		{strings.Replace(byRole, secretID, "wr0ng", 1) + `,"path":"kv/web"`, "the login (approle): URL/v1/auth/approle/login: 400 Bad Request: invalid role or secret ID"},
-		{`"auth":{"method":"userpass","user":"mfa","pass":"wr0ng"},"path":"kv/web"`, "the answer has no token; a second factor cannot be given"},
+		{`"auth":{"method":"userpass","user":"mfa","pass":"wr0ng"},"path":"kv/web"`, "the response has no token; a second factor is not supported"},
 	} {
 		_, err := resolve(t, newPlugin(t, nil), `{"server_url":"`+s.URL+`"}`, "{"+tt.ref+"}")
 		if err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(tt.says, "URL", s.URL)) {
@@ -221,11 +221,11 @@ func TestFailures(t *testing.T) {
 	}
 	for ref, says := range map[string]string{
 		`{}`:                          "requires a 'path'",
-		`{"path":"/"}`:                "'path' is made of names",
-		`{"path":"kv/../sys/x"}`:      "'path' is made of names",
+		`{"path":"/"}`:                "'path' consists of names",
+		`{"path":"kv/../sys/x"}`:      "'path' consists of names",
 		`{"path":"kv/x","version":3}`: "versions 1 and 2",
-		`{"path":"kv/x","server_url":"vault.example.com"}`:                             "cannot use 'server_url': it is no URL",
-		`{"path":"kv/x","server_url":"https://u:wr0ng@h"}`:                             "it has a user in it",
+		`{"path":"kv/x","server_url":"vault.example.com"}`:                             "cannot use 'server_url': it is not a URL",
+		`{"path":"kv/x","server_url":"https://u:wr0ng@h"}`:                             "it contains a user",
 		`{"path":"kv/x","auth":{}}`:                                                    "vault's auth requires a 'method'",
 		`{"path":"kv/x","auth":{"method":"ldap","pass":"wr0ng"}}`:                      "has no method 'ldap'",
 		`{"path":"kv/x","auth":{"method":"userpass","user":"bob"}}`:                    "requires a 'pass'",
@@ -300,19 +300,19 @@ func TestServers(t *testing.T) {
 		encrypted  bool
 	}{
 		{"sealed", "503 Service Unavailable: Vault is sealed (it is sealed, or not ready)", &fakeVault{sealed: true}, false},
-		{"silent", "no whole answer within 300ms", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hold(r) }), false},
-		{"silent in the middle", "no whole answer within 300ms", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		{"silent", "no complete response within 300ms", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hold(r) }), false},
+		{"silent in the middle", "no complete response within 300ms", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, `{"data":{"x":"s3cret"`)
 			http.NewResponseController(w).Flush()
 			hold(r)
 		}), false},
-		{"half", "the connection ended before all of the answer had come", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		{"half", "the connection closed before the whole response arrived", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"data":{"x":"s3cret"`)
 		}), false},
-		{"half, but well sent", "the answer is no JSON object", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"data":{"x":"s3cret"`) }), false},
-		{"a page", "the answer is no JSON object", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>s3cret") }), false},
-		{"another object", "the answer has no data", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"x":"s3cret"}`) }), false},
+		{"half, but well sent", "the response is not a JSON object", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"data":{"x":"s3cret"`) }), false},
+		{"a page", "the response is not a JSON object", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>s3cret") }), false},
+		{"another object", "the response has no data", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"x":"s3cret"}`) }), false},
 		{"who echoes", "500 Internal Server Error: bad token [redacted]", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(500)
 			fmt.Fprintf(w, `{"errors":["bad token %s \u001b[31m"]}`, r.Header.Get("X-Vault-Token"))
@@ -323,7 +323,7 @@ func TestServers(t *testing.T) {
 		}), false},
 		{"a status of standbys", "473 status code 473", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(473) }), false},
 		{"another authority", "certificate signed by unknown authority", &fakeVault{}, true},
-		{"huge", "the answer is larger than 8 MiB", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		{"huge", "the response is larger than 8 MiB", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := io.WriteString(w, big); err != nil {
 					return

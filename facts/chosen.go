@@ -16,7 +16,7 @@ type Chosen struct {
 	store  *Store
 	maxAge time.Duration
 	told   map[string]bool // targets whose facts are old
-	old    int             // of these, those that nobody was warned of yet
+	old    int             // number of targets whose facts are old and that Warn has not reported yet
 	oldest time.Duration
 }
 
@@ -61,6 +61,6 @@ func (c *Chosen) Warn(warn func(id, text string)) {
 		of = fmt.Sprintf("%d targets", c.old)
 	}
 	age := period.Text(c.maxAge)
-	warn("old_facts", fmt.Sprintf("bolt used facts of %s that are older than %s, the oldest from %s ago. 'bolt facts collect --older-than %s' collects them again.", of, age, period.Text(c.oldest), age))
+	warn("old_facts", fmt.Sprintf("bolt used facts of %s that are older than %s, the oldest from %s ago. Run 'bolt facts collect --older-than %s' to collect them again.", of, age, period.Text(c.oldest), age))
 	c.old = 0
 }

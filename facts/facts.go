@@ -37,9 +37,9 @@ const (
 // it, except for the methods of its Cache.
 type Store struct {
 	*factcache.Cache
-	Now     time.Time // from which ages are told
-	damaged int       // records that could not be read, as if they were not there
-	first   error     // what is wrong with the first of them
+	Now     time.Time // the time that ages are relative to
+	damaged int       // number of records that could not be read and count as missing
+	first   error     // the error of the first of them
 }
 
 // Open returns the store of a project: a directory of its own in cache, which is a
@@ -80,7 +80,7 @@ func (s *Store) WarnDamaged(warn func(id, text string)) {
 	if s.damaged > 1 {
 		others = fmt.Sprintf(", and %d more", s.damaged-1)
 	}
-	warn("damaged_facts", fmt.Sprintf("Facts that were kept count as if they were not there: %v%s. Collect them again with 'bolt facts collect'.", s.first, others))
+	warn("damaged_facts", fmt.Sprintf("Stored facts cannot be read and are ignored: %v%s. Run 'bolt facts collect' to collect them again.", s.first, others))
 	s.damaged = 0
 }
 

@@ -77,5 +77,5 @@ func Recorded(action run.Action) event.Action {
 // noFacts returns the error for a target whose result has no facts. Its stored
 // facts stay.
 func noFacts(format string, args ...any) error {
-	return &fault.Error{Kind: factcache.Kind, Msg: fmt.Sprintf(format, args...) + ": those that were kept before stay as they are."}
+	return &fault.Error{Kind: factcache.Kind, Msg: fmt.Sprintf(format, args...) + ": its stored facts are unchanged."}
 }

@@ -17,7 +17,7 @@ type Query struct {
 	batches map[*inventory.Target]*batch
 
 	mu     sync.Mutex
-	failed error // of the first query that failed: no other one is made
+	failed error // the error of the first failed query: no further query is made
 }
 
 // A batch is the targets of one query.
@@ -27,7 +27,7 @@ type batch struct {
 	err     error
 
 	mu    sync.Mutex
-	facts map[*inventory.Target]*ordered.Map // those that nobody has taken yet
+	facts map[*inventory.Target]*ordered.Map // facts that were not taken yet
 }
 
 // atOnce is the number of targets in a query. Their facts together can have

@@ -40,7 +40,7 @@ type Options struct {
 	JSON        bool              // programs read the results: explanations and stacks are data
 	Timeout     time.Duration     // of one lookup; 0 for none
 	Config      string            // path of hiera.yaml, for advice
-	Source      string            // of the inventory, for warnings
+	Source      string            // name of the inventory, for warnings
 	// ExplainError returns the text of an error of a function; nil is that of the
 	// error itself.
 	ExplainError func(context.Context, *eval.Error) string
@@ -53,7 +53,7 @@ type Options struct {
 type Search struct {
 	o       Options
 	warned  map[string]bool     // what was said already
-	refused map[string][]string // targets by what is wrong with a variable of them
+	refused map[string][]string // targets by the error of one of their variables
 	bare    []string            // targets of which no facts are known, where paths use facts
 }
 

@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 			io.WriteString(w, `[{"a":1},`)
 			http.NewResponseController(w).Flush()
 			wait(r)
-		})), "the answer came too slowly", "read_timeout"},
+		})), "the response was too slow", "read_timeout"},
 		{"drops", plain(serve(t, func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, `[`)
 			for r.Context().Err() == nil {
@@ -141,7 +141,7 @@ func TestFailures(t *testing.T) {
 				http.NewResponseController(w).Flush()
 				time.Sleep(10 * time.Millisecond)
 			}
-		})), "the answer came too slowly", "read_timeout"},
+		})), "the response was too slow", "read_timeout"},
 		{"half", plain(serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `[{"a":1},`)

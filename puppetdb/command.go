@@ -15,28 +15,29 @@ import (
 	"bolt/puppetdb/server"
 )
 
-// A Command changes what PuppetDB knows (/pdb/cmd/v1).
+// A Command changes the data in PuppetDB (/pdb/cmd/v1).
 type Command struct {
 	Name    string // "replace_facts"
 	Version int64  // of the command
-	// Payload has the certname, and what the command needs beside it.
+	// Payload contains the certname, and the other members that the command
+	// needs.
 	Payload *ordered.Map
-	// Wait is how long PuppetDB may take to carry the command out before it
-	// answers, in whole seconds; 0 lets it answer at once.
+	// Wait is the time that PuppetDB may take to execute the command before it
+	// answers, in whole seconds; if it is 0, PuppetDB answers at once.
 	Wait time.Duration
 }
 
-// A Submitted is what became of a command.
+// A Submitted is the result of submitting a command.
 type Submitted struct {
 	UUID string
-	// Processed is set if it was carried out within Command.Wait. PuppetDB does
-	// not tell a command that it could not carry out from one that waits: the
-	// reason is in its log alone.
+	// Processed is set if the command was executed within Command.Wait.
+	// PuppetDB does not distinguish a failed command from a waiting one: the
+	// reason is only in its log.
 	Processed bool
 }
 
-// Submit sends a command. PuppetDB keeps it and answers; that it has been
-// carried out is known only if it was waited for.
+// Submit sends a command. PuppetDB queues it and answers; Submitted reports
+// whether it was executed only if Command.Wait is set.
 func (c *Client) Submit(ctx context.Context, cmd Command) (Submitted, error) {
 	certname, _ := cmd.Payload.Value("certname").(string)
 	if certname == "" {
@@ -44,7 +45,7 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Submitted, error) {
 	}
 	body, err := cmd.Payload.MarshalJSON()
 	if err != nil {
-		return Submitted{}, fault.New(kindCommand, "The payload of the command %s of PuppetDB is no JSON: %v", cmd.Name, err)
+		return Submitted{}, fault.New(kindCommand, "The payload of the command %s of PuppetDB cannot be written as JSON: %v", cmd.Name, err)
 	}
 	digest := sha1.Sum(body)
 	r := &server.Request{Path: "/pdb/cmd/v1", Body: body, Wait: cmd.Wait, Params: url.Values{
@@ -52,7 +53,7 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Submitted, error) {
 	}}
 	if seconds := int64(cmd.Wait / time.Second); seconds > 0 {
 		r.Params.Set("secondsToWaitForCompletion", strconv.FormatInt(seconds, 10))
-		// So it answers when the time is over.
+		// PuppetDB answers with this status when the wait is over.
 		r.Also = func(status int) bool { return status == http.StatusServiceUnavailable }
 	}
 	var done Submitted
@@ -72,20 +73,20 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Submitted, error) {
 	return done, err
 }
 
-// A Status is what PuppetDB says of itself (/status/v1).
+// A Status is the status that PuppetDB reports (/status/v1).
 type Status struct {
 	Version     string
 	State       string // "running", "starting", "error" …
-	Maintenance bool   // it takes no requests yet
-	Queue       int64  // commands that wait
-	Read, Write bool   // whether the databases for these can be reached
+	Maintenance bool   // it does not accept requests yet
+	Queue       int64  // number of waiting commands
+	Read, Write bool   // whether the databases for reading and writing are available
 }
 
-// status asks the first server that answers how it is.
+// status returns the status of the first server that answers.
 func (c *Client) status(ctx context.Context) (Status, error) {
 	var s Status
 	r := &server.Request{Path: "/status/v1/services/puppetdb-status", Safe: true,
-		// One that does not run says so with this status.
+		// A service that is not running answers with this status.
 		Also: func(status int) bool { return status == http.StatusServiceUnavailable },
 		Answer: func(answer io.Reader) error {
 			m, err := document(answer)

@@ -14,12 +14,12 @@ import (
 	"bolt/puppetdb/server"
 )
 
-// Settings are where the options of instances come from.
+// Settings hold the sources of the options of instances.
 type Settings struct {
-	// Default is the setting puppetdb, Named is puppetdb-instances: a map with
-	// the settings of each.
+	// Default is the setting puppetdb. Named is the setting puppetdb-instances: a map with the settings
+	// of each instance.
 	Default, Named *ordered.Map
-	// Instance is the one that is meant where none is named; "" is Default.
+	// Instance is the instance that is used if none is named; "" is Default.
 	Instance string
 	// Project is the directory that paths of settings are relative to, Home the
 	// user's home directory ("" if there is none), System the administrator's
@@ -27,15 +27,15 @@ type Settings struct {
 	Project, Home, System string
 	// Resolve replaces references to plugins; nil leaves them.
 	Resolve func(ctx context.Context, v any) (any, error)
-	// Base has what all instances share: Agent, Proxy, Log.
+	// Base has the options that all instances share: Agent, Proxy, Log.
 	Base Options
 }
 
 // SystemDir is the administrator's directory of PuppetDB's client tools.
 const SystemDir = "/etc/puppetlabs/client-tools"
 
-// Instances are the PuppetDBs of a project. Each is made when it is needed
-// first, so that nothing is read, and nothing wrong is told, before.
+// Instances are the PuppetDBs of a project. Each client is created when it is first needed, so that no
+// file is read and no error is reported before.
 type Instances struct {
 	s Settings
 
@@ -43,7 +43,7 @@ type Instances struct {
 	clients map[string]*Client
 }
 
-// NewInstances returns the instances that settings describe.
+// NewInstances returns the instances of the settings.
 func NewInstances(s Settings) *Instances {
 	if s.Base.Log == nil {
 		s.Base.Log = slog.New(slog.DiscardHandler)
@@ -51,7 +51,7 @@ func NewInstances(s Settings) *Instances {
 	return &Instances{s: s, clients: make(map[string]*Client)}
 }
 
-// Close ends all connections that are kept.
+// Close closes all idle connections.
 func (i *Instances) Close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -106,7 +106,7 @@ func (i *Instances) Facts(ctx context.Context, certnames []string, instance stri
 	return c.facts(ctx, certnames)
 }
 
-// Command submits a command, and returns the UUID that PuppetDB gives it.
+// Command submits a command, and returns the UUID that PuppetDB assigns to it.
 func (i *Instances) Command(ctx context.Context, command string, version int64, payload *ordered.Map, instance string) (uuid string, err error) {
 	c, err := i.client(ctx, instance)
 	if err != nil {
@@ -116,13 +116,14 @@ func (i *Instances) Command(ctx context.Context, command string, version int64, 
 	return done.UUID, err
 }
 
-// Check reads the settings of an instance, and returns an error if they are wrong. It does not connect.
+// Check reads the settings of an instance, and returns an error if they are invalid. It does not
+// connect.
 func (i *Instances) Check(ctx context.Context, instance string) error {
 	_, err := i.client(ctx, instance)
 	return err
 }
 
-// settings are those of an instance, with all references to plugins replaced.
+// settings returns the settings of an instance, with all references to plugins replaced.
 func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, error) {
 	settings := i.s.Default
 	if name != "" {
@@ -159,7 +160,7 @@ func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, er
 	return merged, nil
 }
 
-// known says which instances there are.
+// known returns a hint with the names of the instances.
 func known(named *ordered.Map) string {
 	if named.Len() == 0 {
 		return "there is no puppetdb-instances in bolt-project.yaml or bolt-defaults.yaml"
@@ -177,13 +178,13 @@ func (i *Instances) resolved(ctx context.Context, of server.Service, m *ordered.
 	}
 	r, ok := v.(*ordered.Map)
 	if !ok {
-		return nil, of.Wrong("the plugin that stands for it must return a Hash")
+		return nil, of.Wrong("its plugin reference must return a Hash")
 	}
 	return r, nil
 }
 
-// toolsConfig are the settings in puppetdb.conf: the user's, or else the
-// administrator's. A file that is not there has none.
+// toolsConfig returns the settings in puppetdb.conf: the user's file, or else the administrator's. If
+// the file does not exist, there are none.
 func (i *Instances) toolsConfig(ctx context.Context) (*ordered.Map, error) {
 	const name = "puppetdb.conf"
 	var files []string

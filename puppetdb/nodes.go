@@ -12,35 +12,37 @@ import (
 )
 
 const (
-	// maxNodes is how many nodes a query may be answered with, and maxKept about
-	// how many bytes of memory the facts of all of them may take.
+	// maxNodes is the maximum number of nodes in the result of a query. maxKept
+	// is the approximate maximum size in memory of the facts of all nodes.
 	maxNodes = 1_000_000
 	maxKept  = 512 << 20
-	// batch is of how many nodes facts are asked at once by their names. What
-	// PuppetDB needs to take a list of names grows with its square: of 500 it
-	// takes 0.1 s, of 5,000 6 s.
+	// batch is the number of nodes in one query for facts by name. The time that
+	// PuppetDB needs to parse a list of names grows with its square: 0.1 s for
+	// 500 names, 6 s for 5,000.
 	batch = 500
-	// share is how many rows of all nodes are as quick as one of a batch.
+	// share is the ratio of rows that are as fast in a query of all nodes as one
+	// row in a batch.
 	share = 10
 )
 
-// A Node is one in the answer to a query.
+// A Node is a node in the result of a query.
 type Node struct {
 	Certname string
-	// Facts has what was asked for, as columns of PuppetDB: a value under
+	// Facts contains the requested columns of PuppetDB: a value under
 	// "facts.os.name", a map under "facts".
 	Facts *ordered.Map
 }
 
-// Nodes returns the nodes in the rows of a query, a string in PQL or the syntax
-// tree of one, each once, in the order in which they come first. Each row needs
-// a certname.
+// Nodes returns the nodes in the rows of a query, each once, in the order of
+// their first rows. The query is a string in PQL or its syntax tree. Each row
+// must have a certname.
 //
-// paths are facts that are wanted of each: "facts.os.name",
-// "facts.disks.0.size", or "facts" for all of them. Node.Facts has them, or what
-// they are in. They are taken from the rows if these have them, and asked for
-// otherwise: those columns alone, of some hundred nodes at a time, or of all
-// nodes if that is quicker. A node of which PuppetDB has no facts has none.
+// paths are the facts to return for each node: "facts.os.name",
+// "facts.disks.0.size", or "facts" for all of them. Node.Facts contains them, or
+// the columns that contain them. Facts are taken from the rows if the rows
+// contain them. Otherwise they are queried: only these columns, for some hundred
+// nodes at a time, or for all nodes if that is faster. If PuppetDB has no facts
+// of a node, Facts has none.
 func (i *Instances) Nodes(ctx context.Context, query any, instance string, paths []string) ([]Node, error) {
 	c, err := i.client(ctx, instance)
 	if err != nil {
@@ -66,7 +68,7 @@ func (c *Client) nodes(ctx context.Context, query any, paths []string) ([]Node, 
 	k := &keeper{client: c, want: columns(paths)}
 	var nodes []Node
 	var known map[string]bool
-	var found bool // all that is wanted is in the rows
+	var found bool // the rows contain all requested facts
 	err := c.every(ctx, Query{Text: query}, func() {
 		nodes, known, found, k.size = nil, make(map[string]bool), true, 0
 	}, func(row any) error {
@@ -74,13 +76,13 @@ func (c *Client) nodes(ctx context.Context, query any, paths []string) ([]Node, 
 		name, ok := m.Value("certname").(string)
 		switch {
 		case !ok:
-			return c.unfit(fmt.Sprintf("the query %s must return a certname for each row, and one has %s", inWords(query), has(m)), "a query like inventory[certname] { ... } does")
+			return c.unfit(fmt.Sprintf("the query %s must return a certname for each row, but one row has %s", inWords(query), has(m)), "use a query like inventory[certname] { ... }")
 		case !hostname(name):
-			return c.unfit(fmt.Sprintf("the certname %q is no name of a target", name), "")
+			return c.unfit(fmt.Sprintf("the certname %q is not a valid name of a target", name), "")
 		case known[name]:
 			return nil
 		case len(nodes) == maxNodes:
-			return c.unfit(fmt.Sprintf("the query %s is answered with more than %d nodes", inWords(query), maxNodes), "")
+			return c.unfit(fmt.Sprintf("the query %s returns more than %d nodes", inWords(query), maxNodes), "")
 		}
 		known[name] = true
 		nodes = append(nodes, Node{Certname: name})
@@ -97,7 +99,7 @@ func (c *Client) nodes(ctx context.Context, query any, paths []string) ([]Node, 
 	return nodes, c.fill(ctx, nodes, k)
 }
 
-// fill asks for what is wanted of nodes.
+// fill queries the requested facts of nodes.
 func (c *Client) fill(ctx context.Context, nodes []Node, k *keeper) error {
 	missing := make(map[string]*Node, len(nodes))
 	for i := range nodes {
@@ -148,7 +150,7 @@ func (c *Client) fill(ctx context.Context, nodes []Node, k *keeper) error {
 	return nil
 }
 
-// count is the number of nodes that are active.
+// count returns the number of active nodes.
 func (c *Client) count(ctx context.Context) (n int64, err error) {
 	rows, err := c.Rows(ctx, Query{Entity: "nodes", Text: []any{"extract", []any{[]any{"function", "count"}}}})
 	if err != nil || len(rows) == 0 {
@@ -159,8 +161,8 @@ func (c *Client) count(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// every hands on each row of an answer of any size, as Query does, but may begin
-// again with the next server: begin is called before each.
+// every calls row for each row of a response of any size, as Query does. But it
+// may start again with the next server: it calls begin before each attempt.
 func (c *Client) every(ctx context.Context, q Query, begin func(), row func(any) error) error {
 	return c.servers.Ask(ctx, func(at *url.URL) error {
 		begin()
@@ -168,12 +170,12 @@ func (c *Client) every(ctx context.Context, q Query, begin func(), row func(any)
 	})
 }
 
-// unfit is the error of an answer that no targets can be made of.
+// unfit returns the error for a response that no targets can be made from.
 func (c *Client) unfit(what, hint string) error {
 	return &fault.Error{Kind: kind, Msg: service(c.o.Name).Label + ": " + c.servers.Clean(what), Hint: hint}
 }
 
-// inWords is a query as it is shown.
+// inWords returns a query in printed form.
 func inWords(query any) string {
 	if text, ok := query.(string); ok {
 		return "'" + text + "'"
@@ -181,9 +183,9 @@ func inWords(query any) string {
 	return "that is a syntax tree"
 }
 
-// columns are what PuppetDB is asked for to know what stands at paths. It takes
-// no index of a list, and no mark of its own syntax, in a column: the column is
-// what is before it.
+// columns returns the columns of PuppetDB that contain the values at paths. A
+// column cannot contain an index of a list or a special character of PuppetDB's
+// syntax; such a path is cut before that part.
 func columns(paths []string) []string {
 	var cols []string
 	for _, p := range paths {
@@ -202,7 +204,7 @@ func columns(paths []string) []string {
 	return cols
 }
 
-// plain reports whether a word may be a part of a column.
+// plain reports whether a word can be part of a column.
 func plain(word string) bool {
 	digits := true
 	for _, r := range word {
@@ -217,15 +219,15 @@ func plain(word string) bool {
 	return !digits
 }
 
-// A keeper keeps what is wanted of rows, as long as there is room.
+// A keeper keeps the requested facts of rows, up to the memory limit.
 type keeper struct {
 	client *Client
 	want   []string // columns
 	size   int64
 }
 
-// keep gives a node the facts in a row. ok is false if the row does not have
-// them all.
+// keep adds the facts in a row to a node. ok is false if the row does not
+// contain all of them.
 func (k *keeper) keep(n *Node, row *ordered.Map) (ok bool, err error) {
 	if len(k.want) == 0 {
 		return true, nil
@@ -243,21 +245,21 @@ func (k *keeper) keep(n *Node, row *ordered.Map) (ok bool, err error) {
 		k.size += weight(v)
 	}
 	if k.size > k.client.maxKept {
-		return false, k.client.unfit(fmt.Sprintf("the facts that are wanted of all nodes would take more than %d MiB of memory", k.client.maxKept>>20),
-			"ask for the facts that are needed instead of all, or for fewer nodes")
+		return false, k.client.unfit(fmt.Sprintf("the requested facts of all nodes need more than %d MiB of memory", k.client.maxKept>>20),
+			"request fewer facts or fewer nodes")
 	}
 	return true, nil
 }
 
-// whole reports whether a row has all facts of a node as a map of them. A
-// factset has a list instead, with a link to it.
+// whole reports whether a row contains all facts of a node as a map. A factset
+// contains a list instead, with a link to it.
 func whole(row *ordered.Map) bool {
 	facts, ok := row.Value("facts").(*ordered.Map)
 	_, linked := facts.Get("href")
 	return ok && (!linked || facts.Len() != 2)
 }
 
-// within is what stands at a path of maps, nil if there is nothing.
+// within returns the value at a path of nested maps, nil if there is none.
 func within(v any, path []string) any {
 	for _, key := range path {
 		m, _ := v.(*ordered.Map)
@@ -266,7 +268,7 @@ func within(v any, path []string) any {
 	return v
 }
 
-// weight is about what a value takes of memory.
+// weight returns the approximate size of a value in memory.
 func weight(v any) int64 {
 	const each = 48 // of a value in a map or a list, with its key
 	n := int64(each)
@@ -285,7 +287,7 @@ func weight(v any) int64 {
 	return n
 }
 
-// has says what is in a row.
+// has lists the keys of a row.
 func has(row *ordered.Map) string {
 	if row.Len() == 0 {
 		return "nothing"
@@ -293,8 +295,8 @@ func has(row *ordered.Map) string {
 	return strings.Join(row.Keys(), ", ")
 }
 
-// hostname reports whether a certname is what PuppetDB has: letters, digits and
-// a few marks, and nothing that has a meaning where targets are named.
+// hostname reports whether a certname has only characters that PuppetDB allows:
+// letters, digits and a few others. None of them is special in names of targets.
 func hostname(name string) bool {
 	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("._-", r)

@@ -153,8 +153,8 @@ func TestNodesFail(t *testing.T) {
 		err  error
 		says string
 	}{
-		{one(`[{"x":1}]`), "the query that is a syntax tree must return a certname for each row, and one has x"},
-		{one(`[{"certname":"a,b"}]`), `the certname "a,b" is no name of a target`},
+		{one(`[{"x":1}]`), "the query that is a syntax tree must return a certname for each row, but one row has x"},
+		{one(`[{"certname":"a,b"}]`), `the certname "a,b" is not a valid name of a target`},
 		{one(`[{"certname":"a","facts":{"x":"`+strings.Repeat("y", 1000)+`"}}]`, "facts.x"), "would take more than 0 MiB of memory"},
 	} {
 		if f := ofKind(t, tt.err, kind); !strings.Contains(f.Msg, tt.says) {

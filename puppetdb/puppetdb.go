@@ -1,21 +1,16 @@
-// Package puppetdb is a client of PuppetDB: of its queries (API version 4), its
-// commands (version 1) and its status.
+// Package puppetdb is a client of PuppetDB: queries (API version 4), commands (version 1) and the status.
 //
 //	client, err := puppetdb.New(ctx, puppetdb.Options{ServerURLs: []string{"https://puppetdb:8081"}, CACert: "ca.pem", Cert: "me.pem", Key: "me.key"})
 //	err = client.Query(ctx, puppetdb.Query{Text: "nodes[certname] {}"}, func(row any) error { … })
 //
-// A [Client] speaks to one PuppetDB, which may have several servers: if one
-// cannot be reached, or says that it is broken (5xx), the next is asked, and the
-// one that answered is asked first the next time. [Instances] are the PuppetDBs
-// of a project, by their names.
+// A [Client] connects to one PuppetDB, which may have several servers. If a server is unreachable or reports an internal error (5xx), the client
+// tries the next one. The server that answered is tried first the next time. [Instances] are the PuppetDBs of a project, by name.
 //
-// Answers are bounded in time and memory. Rows of a query are handed on as they
-// come. The token, headers and certificate of an instance go to its servers
-// alone: redirects are not followed, and no message has their text.
+// Responses are bounded in time and memory. Rows of a query are returned as they arrive. The token, headers and certificate of an instance are sent
+// only to its servers: redirects are not followed, and messages do not contain these values.
 //
-// Errors are *fault.Error of kind bolt/puppetdb-error, or bolt/pdb-command for a
-// command that is not sent; those of a context that is done are its own. All
-// types are safe for concurrent use.
+// Errors are *fault.Error of kind bolt/puppetdb-error, or bolt/pdb-command for a command that was not sent. If a context is done, the error is the
+// context's. All types are safe for concurrent use.
 //
 // Source: https://www.puppet.com/docs/puppetdb (API), and Puppet Bolt
 // (lib/bolt/puppetdb) for settings and kinds of errors.
@@ -42,7 +37,7 @@ const (
 // ReadTimeout is a minute.
 type Options = server.Options
 
-// A Client asks one PuppetDB.
+// A Client sends requests to one PuppetDB.
 type Client struct {
 	o       Options
 	servers *server.Client
@@ -50,8 +45,7 @@ type Client struct {
 	maxRow, maxRows, maxKept int64 // bytes; the constants
 }
 
-// New checks the options, reads the files that they name, and returns a client.
-// Nothing is connected to yet.
+// New checks the options, reads the files that they name, and returns a client. It does not connect yet.
 func New(ctx context.Context, o Options) (*Client, error) {
 	c, err := server.New(ctx, service(o.Name), o)
 	if err != nil {
@@ -60,7 +54,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	return &Client{o: o, servers: c, maxRow: maxRow, maxRows: maxRows, maxKept: maxKept}, nil
 }
 
-// Close ends the connections that are kept.
+// Close closes idle connections.
 func (c *Client) Close() { c.servers.Close() }
 
 // service describes the PuppetDB of an instance.
@@ -77,7 +71,7 @@ func service(instance string) server.Service {
 	}
 }
 
-// missing reports whether the error of reading a file is that there is none.
+// missing reports whether the error of reading a file means that the file does not exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

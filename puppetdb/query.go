@@ -16,24 +16,24 @@ type order struct {
 	Descending bool
 }
 
-// A Query is one of PuppetDB's version 4.
+// A Query is a query of PuppetDB's API version 4.
 type Query struct {
-	// Text is the query: a string in PQL, or the syntax tree of one, a []any. It
-	// is nil for all of an Entity.
+	// Text is the query: a string in PQL, or its syntax tree, a []any. It is nil
+	// for all rows of an Entity.
 	Text any
-	// Entity is the end point ("inventory", "fact-contents"); "" is the root,
-	// where the query itself says of what it is.
+	// Entity is the endpoint ("inventory", "fact-contents"); "" is the root,
+	// where the query itself names the entity.
 	Entity string
-	// OrderBy sorts the rows. Without it their order is PuppetDB's own.
+	// OrderBy sorts the rows. If it is empty, PuppetDB chooses the order.
 	OrderBy []order
-	// Limit is how many rows there are at most, 0 for no limit; Offset how many
-	// are left out at the beginning.
+	// Limit is the maximum number of rows, 0 for no limit; Offset is the number
+	// of rows to skip.
 	Limit, Offset int64
 }
 
-// query hands each row of the answer on to a function as it comes. An error of
-// the function ends the query, and is returned as it is. Once a row has been
-// handed on, no other server is asked: an answer that breaks off is an error.
+// query calls row for each row of the response as it arrives. An error of row
+// ends the query and is returned unchanged. After the first row, no other server
+// is tried: if the response breaks off, query returns an error.
 func (c *Client) query(ctx context.Context, q Query, row func(row any) error) error {
 	handed := false
 	return c.servers.Ask(ctx, func(at *url.URL) error {
@@ -48,8 +48,9 @@ func (c *Client) query(ctx context.Context, q Query, row func(row any) error) er
 	})
 }
 
-// pages is Query with a request for each so many rows, so that none takes long
-// and all servers take part. The query needs an order that tells all rows apart.
+// pages is Query with one request for each size rows, so that no request takes
+// long and all servers are used. The query must have an order that is unique for
+// each row.
 func (c *Client) pages(ctx context.Context, q Query, size int64, row func(row any) error) error {
 	if size <= 0 || len(q.OrderBy) == 0 {
 		return c.servers.Fault("a query by pages needs an order, and pages of at least one row", &server.Failure{})
@@ -72,8 +73,8 @@ func (c *Client) pages(ctx context.Context, q Query, size int64, row func(row an
 	}
 }
 
-// Rows returns all rows of a query. Together they may have 128 MiB as JSON: a
-// *largeError is in the chain of the error if they have more.
+// Rows returns all rows of a query. Together they may have 128 MiB as JSON; if
+// they have more, the error chain contains a *largeError.
 func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
 	var rows []any
 	err := c.servers.Ask(ctx, func(at *url.URL) error {
@@ -89,7 +90,7 @@ func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
 	return rows, nil
 }
 
-// rows asks one server. The answer may have limit bytes; 0: any number.
+// rows queries one server. The response may have limit bytes; 0 means no limit.
 func (c *Client) rows(ctx context.Context, at *url.URL, q Query, limit int64, row func(any) error) error {
 	body, err := q.body()
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *Client) rows(ctx context.Context, at *url.URL, q Query, limit int64, ro
 	}})
 }
 
-// body is the query as PuppetDB takes it: an object with its parameters.
+// body returns the query in PuppetDB's form: an object with its parameters.
 func (q *Query) body() ([]byte, error) {
 	m := &ordered.Map{}
 	if q.Text != nil {
@@ -139,7 +140,7 @@ func (q *Query) body() ([]byte, error) {
 }
 
 // facts returns the facts of nodes by their certnames, in that order. Nodes that
-// PuppetDB does not know are left out.
+// are not in PuppetDB are left out.
 func (c *Client) facts(ctx context.Context, certnames []string) (*ordered.Map, error) {
 	facts := &ordered.Map{}
 	if len(certnames) == 0 {

@@ -79,7 +79,7 @@ func unreadable(err error) error {
 		return server.Failed("the answer is not JSON: %w", e)
 	}
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &server.Failure{Err: errors.New("the connection ended before all of the answer had come"), Next: true}
+		return &server.Failure{Err: errors.New("the connection closed before the whole response arrived"), Next: true}
 	}
 	return &server.Failure{Err: err, Next: true}
 }

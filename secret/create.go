@@ -19,22 +19,22 @@ import (
 	"bolt/internal/readfile"
 )
 
-// How many bits the modulus of a new key may have. Fewer than the least can be
-// broken, and Go's RSA refuses them; making more than the most takes minutes.
+// Limits of the modulus of a new key, in bits. Shorter keys can be broken, and
+// Go's RSA rejects them; generating longer keys takes minutes.
 const (
 	DefaultBits = 2048
 	minBits     = 1024
 	maxBits     = 16384
 )
 
-// lifetime is how long the certificate of a new pair is valid. Nothing checks
-// it, so it is to be no worry.
+// lifetime is how long the certificate of a new pair is valid. It is long,
+// because the certificate's dates are never checked.
 const lifetime = 50 * 365 * 24 * time.Hour
 
-// Create makes a new pair with a key of so many bits. With force it replaces
-// one that is there, whose values nobody can decrypt from then on. If it fails
-// everything is as it was before; should the process be killed in between, the
-// public key is missing rather than another pair's.
+// Create creates a new pair with a key of that many bits. With force it
+// replaces an existing pair, whose values can no longer be decrypted
+// afterwards. If it fails, nothing has changed. If the process is killed during
+// Create, the public key may be missing, but it never belongs to another pair.
 func (p Pair) Create(ctx context.Context, bits int, force bool) error {
 	switch {
 	case bits < minBits || bits > maxBits:
@@ -52,8 +52,8 @@ func (p Pair) Create(ctx context.Context, bits int, force bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// The directory of the private key is for its owner alone; one that is
-	// there already has been somebody's decision.
+	// Only the owner can read the private key's directory. The mode of an
+	// existing directory is not changed.
 	if err := os.MkdirAll(filepath.Dir(p.Private), 0o700); err != nil {
 		return p.unwritten(p.Private, err)
 	}
@@ -65,13 +65,13 @@ func (p Pair) Create(ctx context.Context, bits int, force bool) error {
 		return p.unwritten(p.Private, err)
 	}
 	defer unlock()
-	if err := p.free(force); err != nil { // somebody else may have been faster
+	if err := p.free(force); err != nil { // another process may have created a pair
 		return err
 	}
 	return p.replace(ctx, private, public)
 }
 
-// free returns an error if there is a pair already, or half of one.
+// free returns an error if a pair, or one of its files, exists.
 func (p Pair) free(force bool) error {
 	if force {
 		return nil
@@ -80,8 +80,8 @@ func (p Pair) free(force bool) error {
 		_, err := os.Lstat(path)
 		switch {
 		case err == nil:
-			return fault.New(KindKey, "There is a key pair already: '%s' and '%s'. With --force (the option 'force') a new one "+
-				"takes its place, but nothing that was encrypted with it can be decrypted any more.", p.Public, p.Private)
+			return fault.New(KindKey, "There is a key pair already: '%s' and '%s'. With --force (the option 'force') a new pair "+
+				"replaces it, but values that were encrypted with it can no longer be decrypted.", p.Public, p.Private)
 		case !errors.Is(err, fs.ErrNotExist):
 			return p.unwritten(path, err)
 		}
@@ -93,14 +93,14 @@ func (p Pair) unwritten(path string, err error) error {
 	return failed(KindKey, err, "The key '%s' could not be written: %v", path, fault.WithoutPath(err))
 }
 
-// generate makes a pair in PEM.
+// generate returns a new pair in PEM.
 func generate(bits int, now time.Time) (private, public []byte, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
 		return nil, nil, err
 	}
 	cert := &x509.Certificate{
-		SerialNumber:       big.NewInt(1), // with an empty name, as Puppet Bolt has it
+		SerialNumber:       big.NewInt(1), // with an empty name, as in Puppet Bolt
 		NotBefore:          now,
 		NotAfter:           now.Add(lifetime),
 		SignatureAlgorithm: x509.SHA512WithRSA,
@@ -113,9 +113,9 @@ func generate(bits int, now time.Time) (private, public []byte, err error) {
 	return private, pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der}), nil
 }
 
-// replace writes both files, or puts back what was there.
+// replace writes both files, or restores the old ones.
 func (p Pair) replace(ctx context.Context, private, public []byte) error {
-	for _, path := range []*string{&p.Public, &p.Private} { // of a link, the file that it leads to is replaced
+	for _, path := range []*string{&p.Public, &p.Private} { // if a path is a link, its target is replaced
 		if file, err := filepath.EvalSymlinks(*path); err == nil {
 			*path = file
 		}
@@ -131,8 +131,8 @@ func (p Pair) replace(ctx context.Context, private, public []byte) error {
 	if err != nil {
 		return p.unwritten(p.Public, err)
 	}
-	// First the old public key goes: with the half of another pair things could
-	// be encrypted that nobody can decrypt.
+	// The old public key is removed first. With the public key of another pair,
+	// values could be encrypted that no key can decrypt.
 	if err := os.Remove(p.Public); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return p.unwritten(p.Public, err)
 	}
@@ -145,7 +145,7 @@ func (p Pair) replace(ctx context.Context, private, public []byte) error {
 	return nil
 }
 
-// old reads a file; nil if there is none.
+// old reads a file; the result is nil if the file does not exist.
 func old(ctx context.Context, path string) ([]byte, error) {
 	data, err := readfile.Read(ctx, path, readfile.Key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func old(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
-// write replaces a file, which has the mode afterwards.
+// write replaces a file and sets its mode.
 func write(path string, data []byte, mode fs.FileMode) error {
 	return atomicfile.WriteOwn(path, data, mode)
 }

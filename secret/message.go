@@ -44,11 +44,11 @@ type encryptedContent struct {
 	Content     []byte `asn1:"tag:0"`
 }
 
-// seal makes the enveloped-data message with text for the certificate's owner.
+// seal returns the enveloped-data message with text for the certificate's owner.
 func seal(cert *x509.Certificate, text []byte) ([]byte, error) {
 	public, ok := cert.PublicKey.(*rsa.PublicKey)
 	if !ok {
-		return nil, errors.New("it is no RSA key")
+		return nil, errors.New("it is not an RSA key")
 	}
 	key, iv := make([]byte, 32), make([]byte, aes.BlockSize)
 	_, _ = rand.Read(key) // it never fails

@@ -1,14 +1,14 @@
-// Package secret makes the keys and the values of the pkcs7 plugin: secrets
-// that stand encrypted in files of a project, as text of the form
-// ENC[PKCS7,base64].
+// Package secret creates the keys and values of the pkcs7 plugin: secrets that are
+// stored encrypted in files of a project, as strings of the form ENC[PKCS7,base64].
 //
-// A Pair is two files: a certificate, which is all that encrypting takes and
-// may be given to everybody, and its private key, which decrypts. The base64
-// is a CMS (PKCS #7, RFC 5652) enveloped-data message for the certificate:
-// AES-256-CBC, its key encrypted by RSA. These are the files and values of
-// Puppet Bolt's plugin and of hiera-eyaml, in both directions.
+// A Pair is two files: a certificate, which is used to encrypt and may be public,
+// and its private key, which decrypts. The base64 is a CMS (PKCS #7, RFC 5652)
+// enveloped-data message for the certificate: AES-256-CBC, its key encrypted by RSA.
+// The files and values are compatible with Puppet Bolt's plugin and with hiera-eyaml
+// in both directions.
 //
-// Nothing is kept in memory between calls, and no message has a secret in it.
+// The package keeps nothing in memory between calls, and messages do not contain
+// secrets.
 package secret
 
 import (
@@ -26,19 +26,19 @@ import (
 	"bolt/secret/eyaml"
 )
 
-// The kinds of errors, as Puppet Bolt's plugin has them.
+// The kinds of errors, as in Puppet Bolt's plugin.
 const (
 	KindKey   = "bolt.plugin/key-error" // the files of a pair
 	KindParse = "pkcs7/parse-error"     // an encrypted value
 )
 
-// A Pair is where the files of a key pair are, both in PEM.
+// A Pair holds the paths of the files of a key pair, both in PEM.
 type Pair struct {
 	Public  string // path of the certificate
 	Private string // path of the private key
 }
 
-// The names that a pair has if nobody says otherwise, from the project.
+// The default paths of a pair, relative to the project.
 const (
 	DefaultPublic  = "keys/public_key.pkcs7.pem"
 	DefaultPrivate = "keys/private_key.pkcs7.pem"
@@ -52,8 +52,8 @@ const (
 	privateBlock     = "RSA PRIVATE KEY"
 )
 
-// Encrypt returns text encrypted for the pair, in one line. Only the
-// certificate is read.
+// Encrypt returns text encrypted for the pair, on one line. It reads only the
+// certificate.
 func (p Pair) Encrypt(ctx context.Context, text []byte) (string, error) {
 	data, err := readKey(ctx, "public", p.Public, "'bolt secret createkeys' makes a key pair.")
 	if err != nil {
@@ -77,18 +77,18 @@ func (p Pair) Encrypt(ctx context.Context, text []byte) (string, error) {
 	return prefix + base64.StdEncoding.EncodeToString(message) + suffix, nil
 }
 
-// Decrypt returns the text that value was made of. White space in the base64
-// and around the whole does not count.
+// Decrypt returns the plain text of value. White space in the base64 and around the
+// value is ignored.
 func (p Pair) Decrypt(ctx context.Context, value string) ([]byte, error) {
 	message, ok := parse(value)
 	if !ok {
-		// The value is not shown: whoever mistakes a secret for one that is
-		// encrypted would find it in a log.
+		// The message does not contain the value: the user may have passed a plain
+		// secret by mistake, and messages are logged.
 		return nil, fault.New(KindParse, "Could not parse as an encrypted value: it must have the form %s…%s, with base64 in the middle", prefix, suffix)
 	}
-	// A new pair cannot decrypt what is there. The certificate is needed, too: by it
-	// the message tells which of its keys is for the pair.
-	const missing = "A value is decrypted by the key pair that it was encrypted with: copy both of its files to where they are looked for."
+	// A new pair cannot decrypt existing values. The certificate is also required:
+	// it identifies the recipient's key in the message.
+	const missing = "A value can only be decrypted with the key pair that encrypted it. Copy both files of that pair to these paths."
 	public, err := readKey(ctx, "public", p.Public, missing)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (p Pair) Decrypt(ctx context.Context, value string) ([]byte, error) {
 	return text, nil
 }
 
-// parse takes an encrypted value apart.
+// parse splits an encrypted value.
 func parse(value string) (message []byte, ok bool) {
 	value = strings.TrimSpace(value)
 	if value, ok = strings.CutPrefix(value, prefix); !ok {
@@ -122,7 +122,7 @@ func parse(value string) (message []byte, ok bool) {
 	return message, err == nil && len(message) > 0
 }
 
-// readKey reads a file of a pair. What to do where there is none is the advice.
+// readKey reads a file of a pair. advice is the hint if the file does not exist.
 func readKey(ctx context.Context, which, path, advice string) ([]byte, error) {
 	data, err := readfile.Read(ctx, path, readfile.Key)
 	switch {
@@ -136,7 +136,7 @@ func readKey(ctx context.Context, which, path, advice string) ([]byte, error) {
 	return nil, failed(KindKey, err, "The %s key '%s' is unreadable: %v", which, path, fault.WithoutPath(err))
 }
 
-// failed makes the error that has err for its cause.
+// failed returns an error with the cause err.
 func failed(kind string, err error, format string, args ...any) error {
 	return &fault.Error{Kind: kind, Msg: fmt.Sprintf(format, args...), Err: err}
 }

@@ -258,7 +258,7 @@ func TestTooLarge(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := c.Put(record("web1", ordered.Of("f", func() {}))); err == nil || !strings.Contains(err.Error(), "the fact f is no JSON") {
+	if err := c.Put(record("web1", ordered.Of("f", func() {}))); err == nil || !strings.Contains(err.Error(), "the fact f cannot be written as JSON") {
 		t.Error(err)
 	}
 	if got := text(t, get(t, c, "web1", All()).Facts); got != `{"old":true}` {

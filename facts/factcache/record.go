@@ -69,7 +69,7 @@ func (e *encoder) encode(r *Record) ([]byte, error) {
 		e.raw.Reset()
 		e.json.Reset(&e.raw)
 		if err := errors.Join(safejson.Write(e.json, v), e.json.Flush()); err != nil {
-			return nil, fmt.Errorf("the fact %s is no JSON: %w", safetext.String(name), err)
+			return nil, fmt.Errorf("the fact %s cannot be written as JSON: %w", safetext.String(name), err)
 		}
 		raw := e.raw.Bytes()
 		if total += len(name) + len(raw) + 3*binary.MaxVarintLen32; total > maxRecord {
@@ -97,7 +97,7 @@ func (e *encoder) pack(raw []byte) []byte {
 	}
 	e.packed.Reset()
 	e.deflate.Reset(&e.packed)
-	_, _ = e.deflate.Write(raw) // a Buffer takes everything
+	_, _ = e.deflate.Write(raw) // Write to a Buffer never fails
 	_ = e.deflate.Close()
 	return e.packed.Bytes()
 }
@@ -119,7 +119,7 @@ func decode(data []byte, want Want) (*Record, error) {
 	case len(data) < body:
 		return nil, errShort
 	case !strings.HasPrefix(string(data[:len(magic)]), magic[:len(magic)-1]):
-		return nil, errors.New("it is no record of facts")
+		return nil, errors.New("it is not a record of facts")
 	case data[len(magic)-1] != magic[len(magic)-1]:
 		return nil, errors.New("another version of this program wrote it")
 	case binary.LittleEndian.Uint32(data[len(magic):]) != checksum(data):
@@ -147,11 +147,11 @@ func decode(data []byte, want Want) (*Record, error) {
 	return r, nil
 }
 
-// A decoder takes a record apart, up to the first error.
+// A decoder decodes a record, up to the first error.
 type decoder struct {
 	rest    []byte
 	err     error
-	total   uint64 // of the values that were made, as JSON
+	total   uint64 // size of the decoded values, as JSON
 	inflate io.ReadCloser
 	raw     bytes.Buffer
 }
@@ -227,7 +227,7 @@ func (d *decoder) unpack(stored []byte, size uint64) error {
 	d.raw.Reset()
 	n, err := d.raw.ReadFrom(io.LimitReader(d.inflate, int64(min(size, math.MaxInt64-1))+1))
 	if err == nil && uint64(n) != size {
-		err = errors.New("it has another size than it should")
+		err = errors.New("its size is wrong")
 	}
 	return err
 }

@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// pace is how much of an answer must come within the read timeout.
+	// pace is the number of bytes that must arrive within the read timeout.
 	pace = 16 << 10
-	// maxSaid is how much of what a server says about an error is read, and
-	// maxShown how much of it is shown.
+	// maxSaid is the maximum number of bytes of a server's error message that are read, and
+	// maxShown the maximum that is printed.
 	maxSaid  = 64 << 10
 	maxShown = 2000
 )
 
-// Causes of the end of a request that took too long.
+// Causes of requests that timed out.
 var (
 	errUnconnected = errors.New("the connection took too long")
-	errSlow        = errors.New("the answer took too long")
+	errSlow        = errors.New("the response took too long")
 )
 
 // A Request is a request to any of the servers.
@@ -44,7 +44,7 @@ type Request struct {
 	Body   []byte // JSON; nil makes the method GET
 	// Safe is set for a request that may be sent again on another connection.
 	Safe bool
-	Wait time.Duration // that the server was asked to take
+	Wait time.Duration // time that the server was asked to wait before it answers
 	// Answer is called with the body of an answer with status 200, or with any
 	// status for which Also is true.
 	Answer func(body io.Reader) error
@@ -58,7 +58,7 @@ type Request struct {
 type Failure struct {
 	Err  error
 	Hint string
-	Next bool // another server may do better
+	Next bool // another server may succeed
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
@@ -66,13 +66,13 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failed returns a failure that another server would have, too.
+// Failed returns a failure that would also occur with any other server.
 func Failed(format string, args ...any) *Failure { return &Failure{Err: fmt.Errorf(format, args...)} }
 
 // An ownError is an error that is not about the server.
 type ownError struct{ error }
 
-// Own marks an error that is not about the server: Ask returns err as it is.
+// Own marks an error that is not about the server: Ask returns err unchanged.
 func Own(err error) error { return ownError{err} }
 
 // Do sends a request to one server after the other until one has answered.
@@ -121,7 +121,7 @@ func (c *Client) Ask(ctx context.Context, attempt func(server *url.URL) error) e
 func (c *Client) Fault(text string, f *Failure) *fault.Error {
 	cause := f.Err
 	if cause != nil && c.hide(cause.Error()) != cause.Error() {
-		cause = nil // people can ask for causes
+		cause = nil // so that callers cannot print the causes
 	}
 	return &fault.Error{Kind: c.service.Kind, Msg: c.said(text), Hint: f.Hint, Err: cause}
 }
@@ -129,7 +129,7 @@ func (c *Client) Fault(text string, f *Failure) *fault.Error {
 // said is a message about the service; text begins with the server's URL.
 func (c *Client) said(text string) string { return c.service.Label + ", " + text }
 
-// hide returns a text without secrets of ours.
+// hide returns a string without the client's secrets.
 func (c *Client) hide(text string) string {
 	secrets := []string{c.o.Token.Reveal()}
 	for _, h := range c.o.Headers {
@@ -143,10 +143,10 @@ func (c *Client) hide(text string) string {
 	return text
 }
 
-// Clean makes a text of a server's fit to be shown: without secrets, which a
-// server might send back, and without control characters.
+// Clean makes a string from a server safe to print: without secrets, which a server might send
+// back, and without control characters.
 func (c *Client) Clean(text string) string {
-	// What is left out must neither hide a secret nor make one.
+	// Removing characters must neither hide a secret from the search nor create one.
 	text = strings.TrimSpace(c.hide(safetext.TerminalString(c.hide(text))))
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + " …"
@@ -154,7 +154,7 @@ func (c *Client) Clean(text string) string {
 	return text
 }
 
-// Send makes one request to one server.
+// Send sends one request to one server.
 func (c *Client) Send(ctx context.Context, server *url.URL, r *Request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -179,7 +179,7 @@ func (c *Client) Send(ctx context.Context, server *url.URL, r *Request) error {
 	}
 	err = r.Answer(body)
 	if errors.Is(context.Cause(ctx), errSlow) {
-		return &Failure{Err: fmt.Errorf("the answer came too slowly: less than %d KiB within %v", pace>>10, c.o.ReadTimeout), Hint: c.service.Slow, Next: true}
+		return &Failure{Err: fmt.Errorf("the response was too slow: less than %d KiB within %v", pace>>10, c.o.ReadTimeout), Hint: c.service.Slow, Next: true}
 	}
 	if f, ok := errors.AsType[*Failure](err); ok && res.StatusCode != http.StatusOK {
 		f.Err, f.Next = fmt.Errorf("%s: %w", res.Status, f.Err), res.StatusCode >= 500
@@ -213,7 +213,7 @@ func (c *Client) request(ctx context.Context, server *url.URL, r *Request) (*htt
 		req.Header.Set("X-Authentication", c.o.Token.Reveal())
 	}
 	if r.Safe {
-		req.Header["Idempotency-Key"] = nil // net/http's word for it, which is not sent
+		req.Header["Idempotency-Key"] = nil // net/http omits the header if the value is nil
 	}
 	return req, nil
 }
@@ -255,7 +255,7 @@ func (s *Service) hintDown() string {
 
 const hintToken = "the token may have run out: puppet-access login fetches another"
 
-// unanswered is the failure of a request that got no answer.
+// unanswered returns the failure of a request without a response.
 func (c *Client) unanswered(ctx context.Context, err error, patience time.Duration) error {
 	switch context.Cause(ctx) {
 	case errSlow:
@@ -264,7 +264,7 @@ func (c *Client) unanswered(ctx context.Context, err error, patience time.Durati
 		return &Failure{Err: fmt.Errorf("no connection within %v", c.o.ConnectTimeout), Hint: c.service.hintDown(), Next: true}
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // the address is told anyway
+		err = e.Err // the message contains the address anyway
 	}
 	f := &Failure{Err: err, Next: true}
 	timeout, isNet := errors.AsType[net.Error](err)
@@ -282,11 +282,11 @@ func (c *Client) unanswered(ctx context.Context, err error, patience time.Durati
 	return f
 }
 
-// refused is the failure of an answer with a status that is not right.
+// refused returns the failure of a response with an unexpected status.
 func (c *Client) refused(res *http.Response, body io.Reader, r *Request) error {
 	text, err := io.ReadAll(io.LimitReader(body, maxSaid))
 	if err != nil {
-		text = nil // what came is damaged, and its status says enough
+		text = nil // the body is damaged; the status is enough
 	}
 	said := message(res, text)
 	if r.Refused != nil {
@@ -330,14 +330,14 @@ func message(res *http.Response, body []byte) string {
 	return strings.TrimSpace(string(body))
 }
 
-// paced reads an answer and ends the request if that comes too slowly. What who
-// reads does in between takes no time of it.
+// paced reads a response and ends the request if it arrives too slowly. Time that the reader
+// spends between reads does not count.
 type paced struct {
 	from   io.Reader
 	limit  time.Duration
 	cancel context.CancelCauseFunc
 
-	used time.Duration // for what came since the last pace
+	used time.Duration // time since the last pace was reached
 	came int
 }
 

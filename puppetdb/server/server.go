@@ -31,7 +31,7 @@ import (
 	"bolt/transport"
 )
 
-// A Service describes what the servers serve, for messages and defaults.
+// A Service describes the service, for messages and defaults.
 type Service struct {
 	Name    string // "PuppetDB"
 	Label   string // begins messages about it: "PuppetDB (default instance)"
@@ -39,41 +39,44 @@ type Service struct {
 	Kind    string // of errors
 	Example string // a URL
 	Port    string // of URLs without one
-	Slow    string // advice about an answer that takes too long
-	Refused string // advice about status 403
+	Slow    string // hint for a response that takes too long
+	Refused string // hint for status 403
 	// ReadTimeout is the default of Options.ReadTimeout.
 	ReadTimeout time.Duration
 }
 
 const (
 	connectTimeout = 60 * time.Second
-	// idle is how long a connection without use is kept. PuppetDB's limit is
-	// 30 s, and a request must not meet it.
+	// idle is how long an unused connection is kept open. PuppetDB closes connections
+	// after 30 s, and a request must not be sent at that moment.
 	idle = 10 * time.Second
 )
 
 // Options describe the servers of a service.
 type Options struct {
-	// Name is that of the instance, if the service has several; "" is the default one.
+	// Name is the name of the instance, if the service has several; "" is the default
+	// instance.
 	Name string
-	// ServerURLs are asked in this order. Without a port it is that of the service.
+	// ServerURLs are tried in this order. The default port is that of the service.
 	ServerURLs []string
-	// CACert is the file with the certificates of the authorities that vouch for
-	// the servers; https needs it. Cert and Key are files with the client's own
-	// certificate, "" for none. All are PEM.
+	// CACert is the file with the CA certificates that signed the servers' certificates;
+	// https requires it. Cert and Key are files with the client certificate, "" for none.
+	// All are PEM.
 	CACert, Cert, Key string
-	// Token is sent as X-Authentication unless there is a certificate.
+	// Token is sent as X-Authentication if there is no client certificate.
 	Token transport.Secret
 	// Headers are sent with each request.
 	Headers map[string]transport.Secret
-	// ConnectTimeout is for a connection; 0 is a minute. ReadTimeout is for the
-	// beginning of an answer and for each 16 KiB of it; 0 is that of the service.
+	// ConnectTimeout is the time limit of connecting; 0 is a minute. ReadTimeout is the
+	// time limit for the start of a response and for each 16 KiB of it; 0 is the default
+	// of the service.
 	ConnectTimeout, ReadTimeout time.Duration
 
 	// Agent is the program's name and version.
 	Agent string
-	// Proxy tells the proxy of a request, as http.Transport has it; nil for none.
-	// It is asked for https alone: nothing else keeps secrets from a proxy.
+	// Proxy returns the proxy of a request, as in http.Transport; nil for none. It is
+	// called only for https, because a proxy can read plain HTTP requests with their
+	// secrets.
 	Proxy func(*http.Request) (*url.URL, error)
 	Log   *slog.Logger // nil discards
 }
@@ -87,8 +90,8 @@ type Client struct {
 	good    atomic.Int64 // index of the server that answered last
 }
 
-// New checks the options, reads the files that they name, and returns a client.
-// Nothing is connected to yet.
+// New checks the options, reads the files that they name, and returns a client. It does
+// not connect yet.
 func New(ctx context.Context, service Service, o Options) (*Client, error) {
 	if o.ConnectTimeout == 0 {
 		o.ConnectTimeout = connectTimeout
@@ -111,11 +114,11 @@ func New(ctx context.Context, service Service, o Options) (*Client, error) {
 	}
 	if len(c.servers) == 0 {
 		return nil, &fault.Error{Kind: service.Kind, Msg: "server_urls must be specified", Hint: fmt.Sprintf(
-			"say under %s in bolt-project.yaml how %s is reached, for example server_urls: [%s]", service.Section, service.Name, service.Example)}
+			"set the address of %[2]s under %[1]s in bolt-project.yaml, for example server_urls: [%[3]s]", service.Section, service.Name, service.Example)}
 	}
 	for name := range o.Headers {
 		if !validHeader(name) {
-			return nil, service.Wrong("headers: %q is no name of a header", name)
+			return nil, service.Wrong("headers: %q is not a valid header name", name)
 		}
 	}
 	var trust *tls.Config
@@ -143,7 +146,7 @@ func New(ctx context.Context, service Service, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections that are kept.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Wrong returns an error of the configuration.
@@ -151,15 +154,15 @@ func (s Service) Wrong(format string, args ...any) *fault.Error {
 	return fault.New(s.Kind, "The setting %s is not right: %s", s.Section, fmt.Sprintf(format, args...))
 }
 
-// parseServer reads an entry of server_urls. Errors do not have its text, which
-// may hold a password.
+// parseServer parses an entry of server_urls. Errors do not quote it, because it may
+// contain a password.
 func parseServer(text, port string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "":
 		return nil, errors.New("it does not begin with https:// or http://")
 	case u.User != nil:
-		return nil, errors.New("it has a user in it; use a token or a certificate instead")
+		return nil, errors.New("it contains a user; use a token or a certificate instead")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("it has more than a scheme, a host, a port and a path")
 	}
@@ -182,10 +185,10 @@ func validHeader(name string) bool {
 	})
 }
 
-// trust returns the certificates that the client trusts, and its own.
+// trust returns the TLS configuration: the CA certificates and the client certificate.
 func (c *Client) trust(ctx context.Context) (*tls.Config, error) {
 	if c.o.CACert == "" {
-		return nil, c.service.Wrong("cacert must be specified: the file with the certificate of the authority that vouches for %s", c.service.Name)
+		return nil, c.service.Wrong("cacert must be specified: the file with the CA certificate that signed %s's certificate", c.service.Name)
 	}
 	pem, err := c.file(ctx, "cacert", c.o.CACert)
 	if err != nil {
@@ -218,7 +221,7 @@ func (c *Client) trust(ctx context.Context) (*tls.Config, error) {
 	return t, nil
 }
 
-// file reads a file that a setting names.
+// file reads the file of a setting.
 func (c *Client) file(ctx context.Context, setting, path string) ([]byte, error) {
 	data, err := readfile.Read(ctx, path, readfile.Key)
 	switch {
@@ -230,7 +233,7 @@ func (c *Client) file(ctx context.Context, setting, path string) ([]byte, error)
 	return data, nil
 }
 
-// missing reports whether the error of reading a file is that there is none.
+// missing reports whether the error of reading a file means that the file does not exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

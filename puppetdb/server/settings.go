@@ -12,7 +12,7 @@ import (
 	"bolt/transport"
 )
 
-// Settings are where the options of a service come from.
+// Settings hold the sources of the options of a service.
 type Settings struct {
 	Values *ordered.Map // server_urls, cacert, …
 	// Project is the directory that paths are relative to, Home the user's home
@@ -22,8 +22,8 @@ type Settings struct {
 	Base Options
 }
 
-// Read returns the options that settings describe. If no token is set, it is the user's own
-// (~/.puppetlabs/token), if there is one and no certificate.
+// Read returns the options of the settings. If no token is set, it uses the user's token
+// (~/.puppetlabs/token), if the file exists and no certificate is set.
 func (s Service) Read(ctx context.Context, from Settings) (Options, error) {
 	o := from.Base
 	r := reader{service: &s, settings: from.Values}
@@ -35,7 +35,7 @@ func (s Service) Read(ctx context.Context, from Settings) (Options, error) {
 	if r.err != nil {
 		return o, r.err
 	}
-	// A token that is set to nothing keeps the user's own from being sent.
+	// An empty token prevents sending the user's token.
 	_, set := from.Values.Get("token")
 	if !set && from.Home != "" {
 		token = filepath.Join(from.Home, ".puppetlabs", "token")
@@ -57,7 +57,7 @@ func (s Service) Read(ctx context.Context, from Settings) (Options, error) {
 	return o, nil
 }
 
-// path is a path of a setting as it is meant.
+// path resolves the path of a setting.
 func (s *Settings) path(text string) string {
 	switch {
 	case text == "":
@@ -70,8 +70,8 @@ func (s *Settings) path(text string) string {
 	return filepath.Join(s.Project, text)
 }
 
-// A reader reads settings, and keeps the first thing that is wrong with them.
-// Settings of puppetdb.conf, and of plugins, have not been checked before.
+// A reader reads settings, and keeps the first error. Settings in puppetdb.conf, and from
+// plugins, are not checked by a schema.
 type reader struct {
 	service  *Service
 	settings *ordered.Map
@@ -123,7 +123,7 @@ func (r *reader) texts(key string) []string {
 	return texts
 }
 
-// maxSeconds is a longer time than anybody waits.
+// maxSeconds limits durations; no caller waits longer.
 const maxSeconds = 1_000_000
 
 func (r *reader) seconds(key string) time.Duration {
@@ -138,7 +138,7 @@ func (r *reader) seconds(key string) time.Duration {
 	return time.Duration(min(n, maxSeconds)) * time.Second
 }
 
-// headers are sent as they are; their values may be secrets.
+// headers returns the headers to send; their values may be secrets.
 func (r *reader) headers() map[string]transport.Secret {
 	v := r.settings.Value("headers")
 	if v == nil {

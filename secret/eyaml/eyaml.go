@@ -1,16 +1,16 @@
-// Package eyaml decrypts the values that hiera-eyaml puts into data files:
-// text with blocks of the form ENC[PKCS7,base64], where the base64 is a CMS
-// (PKCS #7) enveloped-data message made for one certificate, as
-// "eyaml encrypt" writes it (RSA key transport, AES-256-CBC).
+// Package eyaml decrypts the values that hiera-eyaml writes into data files:
+// strings with blocks of the form ENC[PKCS7,base64]. The base64 is a CMS (PKCS
+// #7) enveloped-data message for one certificate, as "eyaml encrypt" writes it
+// (RSA key transport, AES-256-CBC).
 //
 // Keys are a certificate and a private key in PEM, as "eyaml createkeys"
-// makes them; Parse reads them and Keys.Decrypt replaces the blocks of a
-// string. Nothing here touches files: Open takes the options of a hierarchy
-// entry and reads through functions that it is given.
+// creates them. Parse parses them and Keys.Decrypt replaces the blocks of a
+// string. The package does not access files itself: Open takes the options of a
+// hierarchy entry and reads through the functions of a Source.
 //
-// The message is read by github.com/smallstep/pkcs7: a maintained
-// continuation of Mozilla's package that knows the content ciphers OpenSSL
-// writes, in DER and in BER. Its decryption is the only part of it in use.
+// Messages are parsed by github.com/smallstep/pkcs7: a maintained continuation
+// of Mozilla's package that supports the content ciphers that OpenSSL writes,
+// in DER and in BER. Only its decryption is used.
 package eyaml
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/smallstep/pkcs7"
 )
 
-// Where hiera-eyaml looks for keys that no option names.
+// The default paths of hiera-eyaml's keys.
 const (
 	defaultPublicKey  = "./keys/public_key.pkcs7.pem"
 	defaultPrivateKey = "./keys/private_key.pkcs7.pem"
@@ -42,8 +42,8 @@ type Keys struct {
 	key  *rsa.PrivateKey
 }
 
-// Parse reads a certificate and its RSA private key (PKCS #1 or PKCS #8) from
-// PEM text.
+// Parse parses a certificate and its RSA private key (PKCS #1 or PKCS #8) in
+// PEM.
 func Parse(public, private []byte) (*Keys, error) {
 	block := find(public, "CERTIFICATE")
 	if block == nil {
@@ -58,7 +58,7 @@ func Parse(public, private []byte) (*Keys, error) {
 		return nil, fmt.Errorf("private key: %w", err)
 	}
 	if pub, ok := cert.PublicKey.(*rsa.PublicKey); !ok || !pub.Equal(key.Public()) {
-		return nil, errors.New("the public key is not the private key's")
+		return nil, errors.New("the public key does not belong to the private key")
 	}
 	return &Keys{cert: cert, key: key}, nil
 }
@@ -80,7 +80,7 @@ func parsePrivate(text []byte) (*rsa.PrivateKey, error) {
 	}
 	key, ok := any.(*rsa.PrivateKey)
 	if !ok {
-		return nil, errors.New("only RSA keys can decrypt here")
+		return nil, errors.New("the key is not an RSA key; only RSA keys are supported")
 	}
 	return key, nil
 }
@@ -98,9 +98,9 @@ func find(text []byte, kind string) []byte {
 	}
 }
 
-// encrypted tells whether s has something that looks like a block. As
-// hiera-eyaml does, it wants the block to end on the line it begins on: YAML's
-// folded text has no line ends left where the writer broke the line.
+// encrypted reports whether s contains a block. As in hiera-eyaml, a block must
+// end on the line on which it begins: YAML's folded strings contain no line
+// breaks at the positions where the author broke the line.
 func encrypted(s string) bool {
 	for {
 		_, rest, found := strings.Cut(s, "ENC[")
@@ -115,13 +115,13 @@ func encrypted(s string) bool {
 	}
 }
 
-// block is what hiera-eyaml takes for one: a scheme, which may be left out, and
-// base64 that may be broken by white space.
+// block matches a block of hiera-eyaml: an optional scheme, and base64 that may
+// contain white space.
 var block = regexp.MustCompile(`ENC\[(\w+,)?([a-zA-Z0-9+/ =\n]+?)\]`)
 
-// Decrypt returns s with all its blocks replaced by their plain text, less one
-// line end at the end of the whole. A string without a block is returned as
-// it is.
+// Decrypt returns s with all its blocks replaced by their plain text, without
+// one line break at the end of the result. It returns a string without blocks
+// unchanged.
 func (k *Keys) Decrypt(s string) (string, error) {
 	if !encrypted(s) {
 		return s, nil
@@ -146,7 +146,7 @@ func (k *Keys) Decrypt(s string) (string, error) {
 	return chomp(b.String()), nil
 }
 
-// chomp is Ruby's.
+// chomp is Ruby's String#chomp.
 func chomp(s string) string {
 	if t, ok := strings.CutSuffix(s, "\r\n"); ok {
 		return t
@@ -165,7 +165,7 @@ func (k *Keys) open(text string) ([]byte, error) {
 		}
 		return r
 	}, text)
-	text = strings.TrimRight(text, "=") // Ruby's decoder does not insist on padding
+	text = strings.TrimRight(text, "=") // Ruby's decoder does not require padding
 	der, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, errors.New("the text of the block is not base64")
@@ -173,10 +173,10 @@ func (k *Keys) open(text string) ([]byte, error) {
 	return k.DecryptMessage(der)
 }
 
-// DecryptMessage returns the plain text of one PKCS #7 message, as the base64
-// of a block has it.
+// DecryptMessage returns the plain text of one PKCS #7 message, the decoded
+// base64 of a block.
 func (k *Keys) DecryptMessage(der []byte) (plain []byte, err error) {
-	// The library reads outside text; a bug of it must not end the program.
+	// The library parses untrusted input; a bug in it must not end the program.
 	defer func() {
 		if recover() != nil {
 			plain, err = nil, errors.New("the block is not a PKCS7 message")
@@ -193,21 +193,21 @@ func (k *Keys) DecryptMessage(der []byte) (plain []byte, err error) {
 	case errors.Is(err, pkcs7.ErrUnsupportedAlgorithm), errors.Is(err, pkcs7.ErrUnsupportedAsymmetricEncryptionAlgorithm):
 		return nil, errors.New("the block is encrypted with an algorithm that is not supported; eyaml itself writes RSA with AES-256-CBC")
 	case err != nil:
-		return nil, errors.New("the keys do not fit: the block was encrypted for another certificate, or it is damaged")
+		return nil, errors.New("the keys are wrong: the block was encrypted for another certificate, or it is damaged")
 	}
 	return plain, nil
 }
 
-// Source is where Open finds keys.
+// Source supplies files and environment variables to Open.
 type Source struct {
-	ReadFile func(ctx context.Context, path string) ([]byte, error) // ends with ctx
+	ReadFile func(ctx context.Context, path string) ([]byte, error) // stops when ctx is done
 	Getenv   func(name string) string                               // nil: there are no variables
 }
 
-// Open finds the keys that the options of a hierarchy entry name:
-// pkcs7_public_key and pkcs7_private_key (paths), pkcs7_public_key_env_var and
-// pkcs7_private_key_env_var (variables that hold the PEM text), else
-// hiera-eyaml's own defaults below ./keys.
+// Open reads the keys that the options of a hierarchy entry name:
+// pkcs7_public_key and pkcs7_private_key (paths), or pkcs7_public_key_env_var
+// and pkcs7_private_key_env_var (variables that contain PEM). If there are
+// none, it reads hiera-eyaml's default files in ./keys.
 func Open(ctx context.Context, options map[string]string, from Source) (*Keys, error) {
 	public, err := from.read(ctx, options, "pkcs7_public_key", defaultPublicKey)
 	if err != nil {
@@ -227,7 +227,7 @@ func (from Source) read(ctx context.Context, options map[string]string, name, ot
 				return []byte(text), nil
 			}
 		}
-		return nil, fmt.Errorf("the environment variable %s, which %s_env_var names, is empty", variable, name)
+		return nil, fmt.Errorf("the environment variable %s, which is set by %s_env_var, is empty", variable, name)
 	}
 	path := options[name]
 	if path == "" {

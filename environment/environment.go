@@ -1,17 +1,17 @@
-// Package environment makes what programs of the Puppet language see: the
-// functions of packages builtin, stdlib and hiera, what modules define, data
-// of hiera, facts, trusted facts and variables of the top scope.
+// Package environment builds the environment of programs of the Puppet language: the functions of packages
+// builtin, stdlib and hiera, definitions in modules, data of hiera, facts, trusted facts and variables of
+// the top scope.
 //
-// An [Environment] is what the programs of one invocation share. An
-// [Evaluation] is one of them, for one machine:
+// An [Environment] is shared by the programs of one invocation. An [Evaluation] is one of these programs,
+// for one machine:
 //
 //	env := environment.New(environment.Options{Modules: path, Hiera: "/project/hiera.yaml", Now: time.Now})
 //	x := env.Evaluation(environment.Node{Facts: facts})
 //	v, err := x.Run(ctx, program)
 //	v, err = x.Lookup(ctx, hiera.Request{Names: []string{"port"}})
 //
-// Functions beside those of the core are made when the first of them is asked
-// for: most programs end before.
+// Functions outside of the core are created when the first of them is used, because most programs use
+// none.
 package environment
 
 import (
@@ -35,40 +35,37 @@ import (
 	"bolt/puppet/value"
 )
 
-// Options are what an Environment is made of.
+// Options are the settings of an Environment.
 type Options struct {
 	Modules *modules.Path
-	// Hiera is the hiera.yaml of the global layer; without such a file its
-	// defaults hold, as in Puppet. "": there is no global layer.
+	// Hiera is the path of the hiera.yaml of the global layer; if the file does not
+	// exist, its defaults apply, as in Puppet. "" means no global layer.
 	Hiera string
-	// Dir is a directory whose hiera.yaml is the layer of the environment; ""
-	// for none.
+	// Dir is a directory whose hiera.yaml is the environment layer; "" for none.
 	Dir string
-	// Keys is what relative paths of eyaml's keys are relative to.
+	// Keys is the directory that relative paths of eyaml's keys are relative to.
 	Keys string
 	// Plans reads the files of modules by the rules of plans.
 	Plans bool
-	// Language has the types and functions of plans or of apply blocks; nil: only those of
-	// every program.
+	// Language has the types and functions of plans or of apply blocks; nil: only those of every program.
 	Language *PlanLanguage
 	Getenv   func(name string) (string, bool) // for HOCON and eyaml's keys
 	Now      func() time.Time
 }
 
-// A PlanLanguage is what plans have beside the language.
+// A PlanLanguage is the part of the language that only plans have.
 type PlanLanguage struct {
 	Functions []*eval.Function
-	// Types are object types by their names, Aliases those that are written in
-	// the language and may name them.
+	// Types are object types. Aliases are types that are written in the language and may refer to them.
 	Types   []*value.ObjectType
 	Aliases string
-	// Plan returns the program of a plan that is not written in the language,
-	// and its module; nil and no error where there is none.
+	// Plan returns the program of a plan that is not written in the language, and its module; nil and no
+	// error if there is none.
 	Plan func(ctx context.Context, name string) (p *syntax.Program, module string, err error)
 }
 
-// An Environment is what programs share. It reads a file of a module again only
-// when that has changed, and is safe for many goroutines.
+// An Environment is shared by programs. It reads a file of a module again only when the file has changed.
+// It is safe for concurrent use.
 type Environment struct {
 	core      []*eval.Function                   // of builtin
 	functions func() map[string]*eval.Definition // the others
@@ -80,13 +77,13 @@ type Environment struct {
 	state *state
 }
 
-// A state is what evaluations see that begin while no file changes.
+// A state is shared by the evaluations that begin while no file changes.
 type state struct {
 	modules *autoload.Loader
 	library *eval.Library
 }
 
-// Name is what every environment is called, unless it is a target's.
+// Name is the name of every environment that does not belong to a target.
 const Name = "production"
 
 // New returns an Environment. It reads nothing.
@@ -114,10 +111,9 @@ func (e *Environment) over(modules *autoload.Loader) *state {
 	return &state{modules, eval.NewLibrary(newLoader(modules, e.functions, e.plans, e.language), e.core...)}
 }
 
-// library returns what programs can name that begin now. What has been found in
-// modules is kept as long as no file of it has changed; then everything is found
-// anew, because what was found refers to each other. Evaluations that are in
-// work go on with what they have.
+// library returns the names for programs that begin now. Definitions in modules are cached as long as no
+// file has changed. After a change all of them are found again, because definitions refer to each other.
+// Evaluations in progress keep their library.
 func (e *Environment) library() *eval.Library {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +123,7 @@ func (e *Environment) library() *eval.Library {
 	return e.state.library
 }
 
-// stdlibOptions are what stdlib needs.
+// stdlibOptions returns the options of stdlib.
 func stdlibOptions(o Options, files autoload.Files) stdlib.Options {
 	return stdlib.Options{
 		Now:  o.Now,
@@ -155,36 +151,35 @@ func stdlibOptions(o Options, files autoload.Files) stdlib.Options {
 	}
 }
 
-// A Node is what an evaluation knows of the machine that it is for.
+// A Node is the data about the machine that an evaluation is for.
 type Node struct {
-	// Facts, Trusted and Server are the variables $facts, $trusted and
-	// $server_facts, each absent when nil.
+	// Facts, Trusted and Server are the variables $facts, $trusted and $server_facts. A nil variable is
+	// not defined.
 	Facts, Trusted, Server *value.Hash
 	// Variables are further variables of the top scope.
 	Variables *value.Hash
-	// Plans are the rules of plans: expressions that need a catalog are
-	// refused, and data comes from plan_hierarchy where there is one.
+	// Plans sets the rules of plans: expressions that need a catalog are errors, and data comes from
+	// plan_hierarchy if there is one.
 	Plans bool
 
 	Strict         eval.Strict
 	LooseVariables bool
-	// Limits end programs that would not end or would not fit; zero fields are
-	// eval's defaults.
+	// Limits stop programs that do not terminate or need too much memory; zero fields are the defaults of
+	// eval.
 	Limits eval.Limits
-	// Log gets what programs and lookups say; nil: nobody does.
+	// Log receives the log messages of programs and lookups; nil drops them.
 	Log func(eval.Log)
 	// Inputs records the reads of programs and lookups; nil: reads are not recorded. It is for
 	// evaluations in one goroutine.
 	Inputs *inputs.Record
-	// Host is what functions of the PlanLanguage need of the evaluation that
-	// they are called in.
+	// Host is the value that functions of the PlanLanguage need from their evaluation.
 	Host any
 	// Apply is eval.Env's.
 	Apply func(c *eval.Call, f *syntax.File, a *syntax.Apply) (value.Value, error)
 }
 
-// An Evaluation is one run of programs, or one compilation: it sees one state
-// of the data and of what modules define.
+// An Evaluation is one run of programs, or one compilation: it sees one state of the data and of the
+// definitions in modules.
 type Evaluation struct {
 	Interp  *eval.Interp
 	session *hiera.Session
@@ -216,23 +211,21 @@ func (x *Evaluation) Run(ctx context.Context, p *syntax.Program) (value.Value, e
 	return x.Interp.Run(ctx, p, nil)
 }
 
-// Lookup looks up data as the top scope sees it. Errors are *hiera.Error, or
-// come from functions that the hierarchy names.
+// Lookup looks up data in the top scope. Errors are *hiera.Error, or come from functions that the
+// hierarchy names.
 func (x *Evaluation) Lookup(ctx context.Context, r hiera.Request) (value.Value, error) {
 	return x.LookupIn(ctx, nil, r)
 }
 
-// LookupIn is Lookup as a scope sees the data; nil is the top scope.
+// LookupIn is Lookup in the scope s; nil is the top scope.
 func (x *Evaluation) LookupIn(ctx context.Context, s *eval.Scope, r hiera.Request) (value.Value, error) {
 	return x.session.Lookup(ctx, hiera.AtSite(x.Interp.Site(ctx, s)), r)
 }
 
-// Unset are the variables that paths of the hierarchy have named and that have
-// no value, as hiera.Session has it.
+// Unset returns the variables without a value that paths of the hierarchy use, as hiera.Session does.
 func (x *Evaluation) Unset() []string { return x.session.Unset() }
 
-// sessionOf returns the session of a call: the functions of the library are
-// shared by all evaluations.
+// sessionOf returns the session of a call, because all evaluations share the functions of the library.
 func sessionOf(c *eval.Call) (*hiera.Session, error) {
 	o, ok := c.Interp.Env().Data.(*owned)
 	if !ok {
@@ -241,14 +234,13 @@ func sessionOf(c *eval.Call) (*hiera.Session, error) {
 	return o.session, nil
 }
 
-// owned is what functions find of the evaluation that they are called in.
+// owned is the data that functions can get from their evaluation.
 type owned struct {
 	session *hiera.Session
 	host    any
 }
 
-// Host returns the Host of a Node from what an evaluation keeps for its
-// functions (eval.Env.Data); nil without one.
+// Host returns the Host of a Node from the data of an evaluation (eval.Env.Data); nil if there is none.
 func Host(data any) any {
 	if o, ok := data.(*owned); ok {
 		return o.host

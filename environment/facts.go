@@ -50,8 +50,8 @@ func Hash(data *ordered.Map) (*value.Hash, error) {
 	return v.(*value.Hash), nil
 }
 
-// Local is the node of facts that somebody gives: each is a variable of its
-// own besides, and they are all that is known of the certificate.
+// Local returns the node for facts that the user supplies. Each fact is also a variable.
+// $trusted is made from these facts alone.
 func Local(facts *value.Hash) Node {
 	net := value.NewHash()
 	if v, ok := facts.GetString("networking"); ok {
@@ -72,9 +72,9 @@ func Local(facts *value.Hash) Node {
 	}
 }
 
-// Certified is the node with a certname, for which a catalog is compiled. Each fact is a
-// variable. The fact trusted, which PuppetDB has of nodes, is $trusted; without it, only
-// the name is known. server is $server_facts; each of these is a variable, too.
+// Certified returns the node with a certname, for which a catalog is compiled. Each fact
+// is a variable. PuppetDB has $trusted as the fact trusted; without that fact, $trusted
+// contains only the name. server is $server_facts; each of these is a variable, too.
 func Certified(certname string, facts, server *value.Hash) Node {
 	host, domain, qualified := strings.Cut(certname, ".")
 	var in value.Value = value.Undef{}
@@ -88,13 +88,13 @@ func Certified(certname string, facts, server *value.Hash) Node {
 		}
 	}
 	variables := facts.Merge(server)
-	if _, is := facts.GetString("clientcert"); !is { // an agent adds it
+	if _, is := facts.GetString("clientcert"); !is { // an agent adds this fact
 		variables = variables.With(value.String("clientcert"), value.String(certname))
 	}
 	return Node{Facts: facts, Trusted: proven, Server: server, Variables: variables}
 }
 
-// A Target is a machine as the inventory knows it.
+// A Target is a machine of the inventory.
 type Target struct {
 	Name        string
 	Facts, Vars *ordered.Map      // either may be nil
@@ -102,16 +102,15 @@ type Target struct {
 	Plan        *value.Hash       // variables of a plan; nil for none
 }
 
-// Odd is what is odd about the variables of a target. It keeps nobody from
-// going on.
+// Odd lists problems with the variables of a target. They are not errors.
 type Odd struct {
 	Overridden []string // sentences about overridden variables
-	Refused    []error  // about variables of the inventory or of a plan that cannot have their names, and so are left out
+	Refused    []error  // about left-out variables of the inventory or of a plan, whose names are invalid
 }
 
-// Node returns the node of a target, as Bolt compiles for it: the target's
-// name is that of the certificate and of the environment. Facts override given
-// variables and those of a plan, and these override the inventory's.
+// Node returns the node of a target, as Bolt compiles for it: the target's name is the
+// name of the certificate and of the environment. Facts override the variables in Given
+// and those of a plan, which override the inventory's variables.
 func (t *Target) Node() (n Node, odd Odd, err error) {
 	facts, err := Hash(t.Facts)
 	if err != nil {
@@ -177,8 +176,7 @@ func (t *Target) Node() (n Node, odd Odd, err error) {
 	}, odd, nil
 }
 
-// Plan is the node of a plan: it has no facts, only variables of the command
-// line.
+// Plan returns the node of a plan: it has no facts, only variables of the command line.
 func Plan(given map[string]string) Node {
 	var h value.HashBuilder
 	for _, k := range slices.Sorted(maps.Keys(given)) {
@@ -187,11 +185,11 @@ func Plan(given map[string]string) Node {
 	return Node{Variables: h.Build(), Plans: true}
 }
 
-// CheckVariable returns an error when a variable cannot have a name.
+// CheckVariable returns an error if name is not valid for a variable.
 func CheckVariable(name string) error {
 	switch name {
 	case "facts", "trusted", "server_facts", "environment":
-		return fault.New("bolt/pal-error", "The variable '%s' cannot be set: it is what the language itself gives. Choose another name.", name)
+		return fault.New("bolt/pal-error", "The variable '%s' cannot be set: the language itself sets it. Choose another name.", name)
 	}
 	if !isVariable(name) {
 		return fault.New("bolt/pal-error", "'%s' cannot be the name of a variable: it must begin with a lower case letter or _, and have only letters, digits and _.", name)
@@ -199,8 +197,7 @@ func CheckVariable(name string) error {
 	return nil
 }
 
-// isVariable reports whether a variable can have a name, which may be
-// qualified.
+// isVariable reports whether name is valid for a variable. It may be qualified.
 func isVariable(name string) bool {
 	segments := strings.Split(strings.TrimPrefix(name, "::"), "::")
 	for i, s := range segments {
@@ -217,7 +214,7 @@ func isVariable(name string) bool {
 	return true
 }
 
-// trusted is what a node proves of itself.
+// trusted returns the value of $trusted.
 func trusted(certname, hostname, domain value.Value) *value.Hash {
 	entry := func(k string, v value.Value) value.Entry { return value.Entry{Key: value.String(k), Value: v} }
 	return value.NewHash(

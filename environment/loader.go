@@ -13,15 +13,15 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// A loader finds functions and types in Go beside what modules define, and
-// makes them when they are first asked for.
+// A loader finds functions and types that are written in Go, besides
+// definitions in modules. It creates them when they are first used.
 //
-// Where there is a module stdlib, what it has in the Puppet language is used:
-// it is of the version that the user chose. Its functions in Ruby are replaced
-// by those here.
+// If there is a module stdlib, its definitions in the Puppet language are used,
+// because the user chose its version. Its functions in Ruby are replaced by
+// those in Go.
 type loader struct {
 	modules   modular
-	types     func() (eval.Loader, error) // with those of modules
+	types     func() (eval.Loader, error) // including types of modules
 	functions func() map[string]*eval.Definition
 	planned   func() (map[string]*eval.Definition, error) // types of plans; nil: there are none
 	plan      func(ctx context.Context, name string) (*syntax.Program, string, error)
@@ -30,10 +30,10 @@ type loader struct {
 	plans map[string]*eval.Definition
 }
 
-// A modular is what finds things in modules: *autoload.Loader.
+// A modular finds definitions in modules: *autoload.Loader.
 type modular interface {
 	eval.Loader
-	// Written is Load for those whom a function in Ruby does not matter.
+	// Written is Load for callers that ignore functions in Ruby.
 	Written(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error)
 }
 
@@ -58,7 +58,7 @@ func newLoader(modules modular, functions func() map[string]*eval.Definition, pl
 	return l
 }
 
-// once returns what makes functions when they are first asked for.
+// once returns a function that creates functions at its first call.
 func once(functions func() []*eval.Function) func() map[string]*eval.Definition {
 	return sync.OnceValue(func() map[string]*eval.Definition {
 		list := functions()
@@ -70,7 +70,7 @@ func once(functions func() []*eval.Function) func() map[string]*eval.Definition 
 	})
 }
 
-// Load is eval.Loader's.
+// Load implements eval.Loader.
 func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.Definition, error) {
 	switch kind {
 	case eval.KindFunction:
@@ -93,7 +93,7 @@ func (l *loader) Load(ctx context.Context, kind eval.Kind, name string) (*eval.D
 	return l.modules.Load(ctx, kind, name)
 }
 
-// aPlan finds a plan of a module, in the language or not.
+// aPlan finds a plan of a module, in the Puppet language or not.
 func (l *loader) aPlan(ctx context.Context, name string) (*eval.Definition, error) {
 	d, err := l.modules.Load(ctx, eval.KindPlan, name)
 	if d != nil || err != nil || l.plan == nil {
@@ -123,7 +123,7 @@ func (l *loader) aPlan(ctx context.Context, name string) (*eval.Definition, erro
 func (l *loader) function(ctx context.Context, name string) (*eval.Definition, error) {
 	here := l.functions()[name]
 	if here != nil {
-		if !strings.Contains(name, "::") { // modules have qualified names only
+		if !strings.Contains(name, "::") { // only qualified names are in modules
 			return here, nil
 		}
 		d, err := l.modules.Written(ctx, eval.KindFunction, name)
@@ -139,7 +139,7 @@ func (l *loader) function(ctx context.Context, name string) (*eval.Definition, e
 	return d, err
 }
 
-// inRuby tells the evaluator what a RubyError is.
+// inRuby makes a RubyError an error of the kind that the evaluator expects.
 type inRuby struct{ *autoload.RubyError }
 
 // Unwrap returns the kind of error, and the error itself.

@@ -8,8 +8,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// Functions returns the names of all functions that every environment has,
-// those of modules left out.
+// Functions returns the names of all functions of every environment, without
+// functions of modules.
 func Functions() []string {
 	var names []string
 	for _, list := range [][]*eval.Function{builtin.Functions(builtin.Options{}), stdlib.Functions(stdlib.Options{}), hiera.Functions(nil)} {
@@ -20,12 +20,12 @@ func Functions() []string {
 	return names
 }
 
-// Types returns the names of the types that every environment has beside those
-// of the language itself.
+// Types returns the names of the types of every environment, except those of
+// the language itself.
 func Types() []string {
 	p, err := syntax.Parse(syntax.NewFile("stdlib", stdlib.Types()), syntax.Options{})
 	if err != nil {
-		return nil // whoever uses one of them gets the error
+		return nil // using one of these types returns the error
 	}
 	var names []string
 	for _, x := range p.Definitions {

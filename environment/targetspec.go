@@ -8,15 +8,15 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// planTypes are types that plans and tasks have beside those of the language,
-// as far as they are data: what names targets.
+// planTypes are data types of plans and tasks that are not in the language: the
+// types that name targets.
 const planTypes = `
 type Boltlib::TargetSpec = Variant[String[1], Array[Boltlib::TargetSpec]]
 type TargetSpec = Boltlib::TargetSpec
 `
 
-// typesOfPlans returns their definitions by name, made when they are first
-// asked for.
+// typesOfPlans returns their definitions by name. It creates them at the first
+// call.
 func typesOfPlans(language *PlanLanguage) func() (map[string]*eval.Definition, error) {
 	return sync.OnceValues(func() (map[string]*eval.Definition, error) {
 		text := planTypes

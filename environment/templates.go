@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxTemplates and maxTemplateBytes bound what is kept of templates: one is
-	// often rendered for each of many resources.
+	// maxTemplates and maxTemplateBytes limit the cache of parsed templates:
+	// one template is often rendered for many resources.
 	maxTemplates     = 64
 	maxTemplateBytes = 1 << 20
 )
 
-// templates are templates that have been parsed, by all that their programs
-// depend on. So a file that has changed is another template.
+// templates caches parsed templates by everything that their programs depend
+// on. So a file that has changed is a new template.
 type templates struct {
 	mu    sync.Mutex // guards the fields below
 	kept  map[template]*syntax.Program
@@ -27,7 +27,7 @@ type template struct {
 	tasks      bool
 }
 
-// parse is builtin.Options's Template.
+// parse is the Template of builtin.Options.
 func (t *templates) parse(name, text string, tasks bool) (*syntax.Program, error) {
 	key := template{name, text, tasks}
 	t.mu.Lock()

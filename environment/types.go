@@ -12,9 +12,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// Type reads a type as it is written in metadata: Optional[Integer[1,10]], or
-// one that a module defines. There are no variables, calls or operators in it.
-// Errors are syntax.Errors, *eval.Error or about text that is no type.
+// Type parses a type as it is written in metadata: Optional[Integer[1,10]], or a type that
+// a module defines. It cannot contain variables, calls or operators. Errors are
+// syntax.Errors, *eval.Error, or report that the text is not a type.
 func (e *Environment) Type(ctx context.Context, text string) (value.Type, error) {
 	p, err := syntax.Parse(syntax.NewFile("", text), syntax.Options{Tasks: true})
 	if err != nil {
@@ -22,9 +22,9 @@ func (e *Environment) Type(ctx context.Context, text string) (value.Type, error)
 	}
 	is, plain := isType(p)
 	if !is {
-		return nil, fmt.Errorf("'%s' is no type: a type is its name, with types and literals in brackets", text)
+		return nil, fmt.Errorf("'%s' is not a type: write a name, with types and literals in brackets", text)
 	}
-	// Most types are of the language alone, for which nothing has to be made.
+	// Most types use only the language itself, so no functions must be created for them.
 	if plain {
 		return value.ParseType(text)
 	}
@@ -34,27 +34,27 @@ func (e *Environment) Type(ctx context.Context, text string) (value.Type, error)
 	}
 	t, ok := v.(value.Type)
 	if !ok {
-		return nil, errors.New("'" + text + "' is no type")
+		return nil, errors.New("'" + text + "' is not a type")
 	}
 	return t, nil
 }
 
-// TypeReader returns DeclaredType of the environment of plans with these options, which is
-// made when it is first needed.
+// TypeReader returns DeclaredType of the environment of plans with these options. The
+// environment is created at the first call.
 func TypeReader(o Options) func(ctx context.Context, text string) (value.Type, error) {
 	o.Plans = true
 	e := sync.OnceValue(func() *Environment { return New(o) })
 	return func(ctx context.Context, text string) (value.Type, error) { return e().DeclaredType(ctx, text) }
 }
 
-// DeclaredType is Type for the declaration of a parameter. Its errors are worded as
-// Puppet does; our own words, which say more, are their cause's.
+// DeclaredType is Type for the declaration of a parameter. Its error messages are
+// Puppet's; the more detailed messages of Type are in their causes.
 func (e *Environment) DeclaredType(ctx context.Context, text string) (value.Type, error) {
 	t, err := e.Type(ctx, text)
 	return t, asPuppet(err)
 }
 
-// asPuppet words what is wrong with a type as Puppet does.
+// asPuppet converts an error of a type to Puppet's message.
 func asPuppet(err error) error {
 	if err == nil {
 		return nil
@@ -73,8 +73,8 @@ func asPuppet(err error) error {
 	return &fault.Error{Kind: "bolt/pal-error", Msg: msg, Err: err}
 }
 
-// isType reports whether a program can be nothing but a type, and whether the
-// language itself has all types in it.
+// isType reports whether a program can only be a type, and whether all its types are part
+// of the language itself.
 func isType(p *syntax.Program) (is, plain bool) {
 	if len(p.Body.Exprs) != 1 {
 		return false, false

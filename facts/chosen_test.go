@@ -76,6 +76,6 @@ func TestOldFacts(t *testing.T) {
 	}
 	ask("web0", nil, "nothing")
 	ask("web1", nil, "nothing")
-	tells("count as if they were not there: the file "+store.Dir(), "and 1 more", "damaged_facts")
+	tells("cannot be read and are ignored: the file "+store.Dir(), "and 1 more", "damaged_facts")
 	tells()
 }

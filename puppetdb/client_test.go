@@ -146,8 +146,8 @@ func TestFailures(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `[{"a":1},`)
 		})), "the connection closed before the whole response arrived", ""},
-		{"half, but well sent", plain(serve(t, rows(`[{"a":1}, {"b":`))), "the connection ended before", ""},
-		{"empty", plain(serve(t, rows(``))), "the connection ended before", ""},
+		{"half, but well sent", plain(serve(t, rows(`[{"a":1}, {"b":`))), "the connection closed before", ""},
+		{"empty", plain(serve(t, rows(``))), "the connection closed before", ""},
 		{"a page", plain(serve(t, rows(`<html>`))), "the answer is not JSON: invalid character '<'", ""},
 		{"an object", plain(serve(t, rows(`{"a":1}`))), "no list of rows", ""},
 		{"two lists", plain(serve(t, rows(`[] []`))), "something follows", ""},
@@ -356,7 +356,7 @@ func TestLarge(t *testing.T) {
 	c.maxRows = 1 << 20
 	_, err = c.Rows(t.Context(), Query{Text: "nodes {}"})
 	f := ofKind(t, err, kind)
-	if e, ok := errors.AsType[*largeError](err); !ok || e.Limit != 1<<20 || !strings.Contains(f.Msg, "the response is larger than 1 MiB") || !strings.Contains(f.Hint, "fewer columns") {
+	if e, ok := errors.AsType[*largeError](err); !ok || e.Limit != 1<<20 || !strings.Contains(f.Msg, "the answer is larger than 1 MiB") || !strings.Contains(f.Hint, "fewer columns") {
 		t.Errorf("got %q, hint %q", f.Msg, f.Hint)
 	}
 	c.maxRow = 1 << 10

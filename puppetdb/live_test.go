@@ -202,7 +202,7 @@ groups:
 	if perr != nil {
 		t.Fatalf("%v, %v", perr, err)
 	}
-	for _, says := range []string{"Could not find fact facts.only for node inv0 [ID: puppetdb_missing_fact]", "Could not find fact facts.no for 2 nodes: inv0, inv1 [", "facts.bad for 2 nodes: inv0, inv1 (of 2 it has the key _plugin, and is left out"} {
+	for _, says := range []string{"Could not find fact facts.only for node inv0 [ID: puppetdb_missing_fact]", "Could not find fact facts.no for 2 nodes: inv0, inv1 [", "facts.bad for 2 nodes: inv0, inv1 (on 2 of them it contains the key _plugin and is ignored"} {
 		if err == nil || strings.Count(err.Error(), says) != 1 {
 			t.Errorf("warned %v, want %s", err, says)
 		}

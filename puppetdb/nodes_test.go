@@ -155,7 +155,7 @@ func TestNodesFail(t *testing.T) {
 	}{
 		{one(`[{"x":1}]`), "the query that is a syntax tree must return a certname for each row, but one row has x"},
 		{one(`[{"certname":"a,b"}]`), `the certname "a,b" is not a valid name of a target`},
-		{one(`[{"certname":"a","facts":{"x":"`+strings.Repeat("y", 1000)+`"}}]`, "facts.x"), "would take more than 0 MiB of memory"},
+		{one(`[{"certname":"a","facts":{"x":"`+strings.Repeat("y", 1000)+`"}}]`, "facts.x"), "need more than 0 MiB of memory"},
 	} {
 		if f := ofKind(t, tt.err, kind); !strings.Contains(f.Msg, tt.says) {
 			t.Errorf("got %q", f.Msg)
@@ -172,7 +172,7 @@ func TestNodesFail(t *testing.T) {
 	})}})
 	endless.maxKept = 1 << 20
 	_, err = endless.nodes(t.Context(), "x", []string{"facts"})
-	if f := ofKind(t, err, kind); !strings.Contains(f.Msg, "more than 1 MiB of memory") || !strings.Contains(f.Hint, "facts that are needed") {
+	if f := ofKind(t, err, kind); !strings.Contains(f.Msg, "more than 1 MiB of memory") || !strings.Contains(f.Hint, "request fewer facts") {
 		t.Errorf("got %q", f.Msg)
 	}
 }

@@ -170,9 +170,9 @@ func TestDecryptErrors(t *testing.T) {
 		{"damaged", p, value[:150] + strings.ToUpper(value[150:200]) + value[200:], secret.KindParse, "damaged"},
 		{"cut", p, value[:200] + "]", secret.KindParse, "could not be decrypted"},
 		{"of another pair", other, value, secret.KindParse, "keys are wrong"},
-		{"no public key", secret.Pair{Public: none, Private: p.Private}, value, secret.KindKey, "none'. A value is decrypted by the key pair"},
-		{"no private key", secret.Pair{Public: p.Public, Private: none}, value, secret.KindKey, "none'. A value is decrypted by the key pair"},
-		{"halves of two pairs", secret.Pair{Public: p.Public, Private: other.Private}, value, secret.KindKey, "not the private key's"},
+		{"no public key", secret.Pair{Public: none, Private: p.Private}, value, secret.KindKey, "none'. A value can only be decrypted with the key pair"},
+		{"no private key", secret.Pair{Public: p.Public, Private: none}, value, secret.KindKey, "none'. A value can only be decrypted with the key pair"},
+		{"halves of two pairs", secret.Pair{Public: p.Public, Private: other.Private}, value, secret.KindKey, "does not belong to the private key"},
 		{"junk", secret.Pair{Public: p.Public, Private: junk}, value, secret.KindKey, "no PRIVATE KEY"},
 		{"a directory", secret.Pair{Public: dir, Private: p.Private}, value, secret.KindKey, "is unreadable"},
 	} {

@@ -1,6 +1,6 @@
-// Package autoload finds what programs of the Puppet language name, in the
-// files of modules: functions, types, classes, defines and plans, each in the
-// file that its name tells.
+// Package autoload finds definitions of the Puppet language in the files of
+// modules: functions, types, classes, defines and plans, each in the file for
+// its name.
 //
 // Source: the language specification, module.md, and Puppet 8
 // (pops/loader/loader_paths.rb, parser/type_loader.rb).
@@ -25,10 +25,10 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// A Loader is an eval.Loader over a module path. It reads each file once: who
-// asks it sees one state of files. Whether that still is theirs, Current tells;
-// if not, Renewed is a Loader that sees them as they are. It is safe for many
-// goroutines.
+// A Loader is an eval.Loader over a module path. It reads each file once, so its
+// callers see one state of the files. Current reports whether the files are
+// unchanged; if they are not, Renewed returns a Loader for their new state. A
+// Loader is safe for concurrent use.
 type Loader struct {
 	path  *modules.Path
 	tasks bool
@@ -39,10 +39,10 @@ type Loader struct {
 	all    func() []modules.Module
 	types  func() map[string]typeFile
 	seen   seen
-	parsed *programs // of all Loaders that have come of one
+	parsed *programs // shared by all Loaders that Renewed has returned
 }
 
-// New returns a Loader. tasks are the rules of plans.
+// New returns a Loader. If tasks is set, the rules of plans apply.
 func New(path *modules.Path, tasks bool) *Loader { return loaderOf(path, tasks, &programs{}) }
 
 func loaderOf(path *modules.Path, tasks bool, parsed *programs) *Loader {
@@ -51,23 +51,24 @@ func loaderOf(path *modules.Path, tasks bool, parsed *programs) *Loader {
 	return l
 }
 
-// Renewed returns a Loader that has found nothing yet. It parses no file again
-// that has not changed.
+// Renewed returns a Loader that has not found anything yet. It does not parse
+// unchanged files again.
 func (l *Loader) Renewed() *Loader { return loaderOf(l.path, l.tasks, l.parsed) }
 
-// Current reports whether all that the Loader has found, or not found, still
-// is so. That costs a stat(2) for each file. It is false after an error: who
-// has mended what was wrong need not wait.
+// Current reports whether everything that the Loader has found, or not found, is
+// unchanged. That costs a stat(2) for each file. It is false after an error, so
+// that a correction takes effect at once.
 func (l *Loader) Current() bool { return l.seen.current(l.path) }
 
-// A name is what can be asked for.
+// A name identifies a definition.
 type name struct {
 	kind eval.Kind
 	name string
 }
 
-// Load returns the definition of a name; see eval.Loader. What a file of the
-// name has instead, and a function in Ruby, is an error.
+// Load returns the definition of a name; see eval.Loader. If the file for the
+// name defines something else, or the function is written in Ruby, Load returns
+// an error.
 func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
 	d, err := l.Written(ctx, kind, qualified)
 	if d != nil || err != nil || kind != eval.KindFunction || !isName(qualified) {
@@ -80,10 +81,10 @@ func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*e
 	return nil, Ended(ctx, err)
 }
 
-// Written is Load for those whom a function in Ruby does not matter.
+// Written is Load for callers that ignore functions in Ruby.
 func (l *Loader) Written(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
 	if !isName(qualified) {
-		return nil, nil // nor shall it lead to a file
+		return nil, nil // such a name must not lead to a file
 	}
 	d, err := l.names.get(ctx, name{kind, qualified}, func() (*eval.Definition, bool, error) {
 		d, err := l.find(ctx, kind, qualified)
@@ -95,8 +96,8 @@ func (l *Loader) Written(ctx context.Context, kind eval.Kind, qualified string) 
 	return d, Ended(ctx, err)
 }
 
-// isName tells whether a name in lower case is one that the language has.
-// Programs can ask for any text.
+// isName reports whether a lower-case name is valid in the language. Programs
+// can use any string as a name.
 func isName(s string) bool {
 	for part := range strings.SplitSeq(s, "::") {
 		if !modules.ValidName(part) {
@@ -106,8 +107,8 @@ func isName(s string) bool {
 	return true
 }
 
-// Ended is an error of what was read for a program: that the program is to
-// end, if that is why.
+// Ended returns the error of reading a file for a program. If ctx is done, it is
+// the error that stops the program.
 func Ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -117,7 +118,7 @@ func Ended(ctx context.Context, err error) error {
 	return e
 }
 
-// folder is where definitions of a kind are.
+// folder returns the folder for definitions of a kind.
 func folder(kind eval.Kind) string {
 	switch kind {
 	case eval.KindFunction:
@@ -163,15 +164,15 @@ func (l *Loader) find(ctx context.Context, kind eval.Kind, qualified string) (*e
 	return nil, nil
 }
 
-// exact reports whether a file holds one definition, that of its name.
-// Manifests may hold several.
+// exact reports whether a file must contain exactly one definition, the one for
+// its name. Manifests can contain several.
 func exact(kind eval.Kind) bool { return kind != eval.KindClass && kind != eval.KindDefine }
 
-// typeSet is the file of a module's set of types.
+// typeSet is the file with a module's type set.
 const typeSet = "init_typeset.pp"
 
-// candidates are the files in which a name may be, the likeliest first: a
-// class may also be in the file of one around it.
+// candidates returns the files that may contain a name, most likely first: a
+// class can also be in the file of an enclosing class.
 func candidates(kind eval.Kind, dir string, rest []string) []string {
 	if len(rest) == 0 {
 		list := []string{filepath.Join(dir, "init.pp")}
@@ -190,14 +191,14 @@ func candidates(kind eval.Kind, dir string, rest []string) []string {
 	return append([]string{file}, candidates(kind, dir, rest[:len(rest)-1])...)
 }
 
-// A file is one that was read.
+// A file is a file that was read.
 type file struct {
 	program *syntax.Program
 	defs    map[name]*eval.Definition
 }
 
-// file reads a file of a module, once; nil: it does not exist. kind is what
-// the files of its folder define.
+// file reads a file of a module, once; the result is nil if the file does not
+// exist. kind is the kind of definitions in its folder.
 func (l *Loader) file(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
 	return l.files.get(ctx, m.Path(filepath.ToSlash(rel)), func() (*file, bool, error) {
 		read := l.read
@@ -227,7 +228,8 @@ func (l *Loader) builtin(ctx context.Context, m modules.Module, rel string, kind
 
 func (l *Loader) read(ctx context.Context, m modules.Module, rel string, kind eval.Kind) (*file, error) {
 	path := filepath.Join(m.Dir, rel)
-	// Before it is read: a file that changes meanwhile has another stamp then.
+	// The stamp is taken before reading, so that a change during the read gives
+	// another stamp.
 	at, stamp := time.Now(), stampOf(path)
 	l.seen.file(path, stamp, at)
 	p := l.parsed.get(path, stamp)
@@ -275,7 +277,8 @@ func wrong(p *syntax.Program, at syntax.Span, kind, format string, args ...any) 
 	return syntax.Errors{{File: p.File, Span: at, Kind: kind, Msg: fmt.Sprintf(format, args...)}}
 }
 
-// lacks is the error of a file that does not define what its name tells.
+// lacks returns the error for a file that does not contain the definition for
+// its name.
 func (f *file) lacks(kind eval.Kind, qualified string) error {
 	at, holds := syntax.Span{}, "nothing"
 	for _, x := range f.program.Definitions {
@@ -287,21 +290,22 @@ func (f *file) lacks(kind eval.Kind, qualified string) error {
 	return wrong(f.program, at, "wrong-definition", "the file must define the %v %s, but defines %s: the name of a file determines its definition", kind, check.Spelled(kind.String(), qualified), holds)
 }
 
-// A RubyError is the error of a function that a module has, but in Ruby.
+// A RubyError is the error of a function that a module defines in Ruby.
 type RubyError struct {
 	Function string
 	Module   modules.Module
 	Path     string // the file it is in
 }
 
-// Error says where the function is, and what can be done.
+// Error returns the path of the function and advice.
 func (e *RubyError) Error() string {
-	return fmt.Sprintf("the function %s of module %s is written in Ruby (%s), and there is no Ruby here: %s, or do without it",
+	return fmt.Sprintf("the function %s of module %s is written in Ruby (%s), which is not supported: %s, or remove the call",
 		e.Function, e.Module.Name, e.Path, e.advice())
 }
 
-// advice says how the function can be had. One in the Puppet language has the
-// name of its module in its own, and is in the file that its name tells.
+// advice returns how to replace the function. A function in the Puppet language
+// must be qualified with the name of its module, and must be in the file for its
+// name.
 func (e *RubyError) advice() string {
 	segments := strings.Split(e.Function, "::")
 	at := func(dir string, rest []string) string {
@@ -317,8 +321,8 @@ func (e *RubyError) advice() string {
 	}
 }
 
-// ruby returns a *RubyError if a function exists, but is written in Ruby: in the
-// module that its name tells, or in any if it tells none.
+// ruby returns a *RubyError if a function is written in Ruby: in the module of a
+// qualified name, or in any module for an unqualified one.
 func (l *Loader) ruby(qualified string) error {
 	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
 	module, _, _ := strings.Cut(qualified, "::")
@@ -339,10 +343,11 @@ func (l *Loader) ruby(qualified string) error {
 	return nil
 }
 
-// Files are the files of modules, as package builtin's functions ask for them.
+// Files finds and reads the files of modules for the functions of package
+// builtin.
 type Files struct{ Path *modules.Path }
 
-// Find returns where a file is: "module/path" below a folder of that module,
+// Find returns the path of a file: "module/path" below a folder of that module,
 // or an absolute path.
 func (f Files) Find(area, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
@@ -357,7 +362,8 @@ func (f Files) Find(area, path string) (string, bool) {
 	return path, err == nil
 }
 
-// Read returns a file's bytes. The end of ctx is one of the evaluation.
+// Read returns a file's bytes. If ctx is done, the error is one of the
+// evaluation.
 func (Files) Read(ctx context.Context, path string) ([]byte, error) {
 	data, err := readfile.Read(ctx, path, readfile.Language)
 	return data, Ended(ctx, err)
@@ -369,5 +375,5 @@ func (f Files) Module(name string) (string, bool) {
 	return m.Dir, ok
 }
 
-// Root is Module, by the name that package hiera has for it.
+// Root is Module under the name that package hiera expects.
 func (f Files) Root(name string) (string, bool) { return f.Module(name) }

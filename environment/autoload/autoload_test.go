@@ -149,15 +149,15 @@ func TestRubyAdvice(t *testing.T) {
 		ruby, function, say string
 		file, text, call    string // what there is after the advice was followed
 	}{
-		{"m/lib/puppet/functions/m/f.rb", "m::f", "write it in the Puppet language, in DIR/m/functions/f.pp, or do without it",
+		{"m/lib/puppet/functions/m/f.rb", "m::f", "write it in the Puppet language, in DIR/m/functions/f.pp, or remove the call",
 			"m/functions/f.pp", "function m::f() { 1 }", "m::f"},
-		{"m/lib/puppet/functions/m/a/b.rb", "m::a::b", "write it in the Puppet language, in DIR/m/functions/a/b.pp, or do without it",
+		{"m/lib/puppet/functions/m/a/b.rb", "m::a::b", "write it in the Puppet language, in DIR/m/functions/a/b.pp, or remove the call",
 			"m/functions/a/b.pp", "function m::a::b() { 1 }", "m::a::b"},
-		{"m/lib/puppet/functions/foo.rb", "foo", "write it in the Puppet language as m::foo, in DIR/m/functions/foo.pp, and call it by that name, or do without it",
+		{"m/lib/puppet/functions/foo.rb", "foo", "write it in the Puppet language as m::foo, in DIR/m/functions/foo.pp, and call it by that name, or remove the call",
 			"m/functions/foo.pp", "function m::foo() { 1 }", "m::foo"},
 		{"m/lib/puppet/parser/functions/old.rb", "old", "as m::old, in DIR/m/functions/old.pp, and call it by that name",
 			"m/functions/old.pp", "function m::old() { 1 }", "m::old"},
-		{"m/lib/puppet/functions/other/a/b.rb", "other::a::b", "in functions/a/b.pp of a module other, or do without it",
+		{"m/lib/puppet/functions/other/a/b.rb", "other::a::b", "in functions/a/b.pp of a module other, or remove the call",
 			"other/functions/a/b.pp", "function other::a::b() { 1 }", "other::a::b"},
 	} {
 		dir := tree(t, map[string]string{c.ruby: ""})

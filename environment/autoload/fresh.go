@@ -10,15 +10,17 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// maxSeen is how many files and modules a Loader watches. Programs can make up
-// names without end.
+// maxSeen is the maximum number of files and modules that a Loader watches.
+// Programs can use any number of names.
 const maxSeen = 4096
 
-// settled is how old a change must be so that one after it has another time:
-// file systems count in ticks, and a file can change twice in one.
+// settled is the minimum age of a change that can be distinguished from the
+// next change: the times of file systems have a limited resolution, and a file
+// can change twice within one tick.
 const settled = 100 * time.Millisecond
 
-// A stamp tells versions of a file apart; nil: there is none.
+// A stamp identifies a version of a file; nil means that the file does not
+// exist.
 type stamp = fs.FileInfo
 
 func stampOf(path string) stamp {
@@ -36,18 +38,19 @@ func same(a, b stamp) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// isSettled tells whether a stamp, taken at a time, stands for one version.
+// isSettled reports whether a stamp that was taken at that time identifies a
+// single version.
 func isSettled(s stamp, at time.Time) bool { return s == nil || at.Sub(s.ModTime()) > settled }
 
-// A seen is what the answers of a Loader depend on.
+// A seen records the files and modules that the results of a Loader depend on.
 type seen struct {
 	mu      sync.Mutex                // guards the fields below
-	modules map[string]modules.Module // by their names; the zero Module: there is none
+	modules map[string]modules.Module // by name; the zero Module: it does not exist
 	files   map[string]stamp
-	more    bool // and on something that is not among these
+	more    bool // results also depend on files that are not recorded
 }
 
-// incomplete notes that answers depend on what cannot be watched, or that one
+// incomplete records that a result depends on files that cannot be watched, or
 // is an error.
 func (s *seen) incomplete() {
 	s.mu.Lock()
@@ -66,7 +69,7 @@ func (s *seen) module(name string, m modules.Module) {
 	}
 }
 
-// file notes the stamp that a file had at a time.
+// file records the stamp of a file at a time.
 func (s *seen) file(path string, was stamp, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +81,7 @@ func (s *seen) file(path string, was stamp, at time.Time) {
 	}
 }
 
-// current tells whether everything is as it was.
+// current reports whether everything is unchanged.
 func (s *seen) current(path *modules.Path) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,9 +101,9 @@ func (s *seen) current(path *modules.Path) bool {
 	return true
 }
 
-// programs are those of files, by stamp. They are checked, but nothing was
-// found in them yet: definitions belong to one state of all files, because
-// they remember what the names in them mean.
+// programs caches the programs of files, by stamp. They are checked, but not
+// linked: definitions belong to one state of all files, because they cache the
+// meaning of names in them.
 type programs struct {
 	mu     sync.Mutex // guards byPath
 	byPath map[string]program
@@ -124,7 +127,7 @@ func (p *programs) get(path string, s stamp) *syntax.Program {
 	return nil
 }
 
-// put keeps the program of a file that had a stamp at a time.
+// put adds the program of a file that had a stamp at a time.
 func (p *programs) put(path string, s stamp, at time.Time, x *syntax.Program) {
 	if s == nil || !isSettled(s, at) {
 		return

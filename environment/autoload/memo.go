@@ -6,31 +6,32 @@ import (
 	"sync"
 )
 
-// maxMisses is how many keys a memo remembers that nothing was found for.
-// Programs can make up names without end.
+// maxMisses is the maximum number of keys without a result in a memo. Programs
+// can use any number of names.
 const maxMisses = 4096
 
-// A memo keeps what was found for keys. Each is searched for once, also when
-// many goroutines ask at the same time; one that nothing was found for is
-// forgotten after so many others, and searched for again. So is one whose
-// search was ended by its context: that is no answer for others.
+// A memo caches the results for keys. Each key is searched once, even if many
+// goroutines request it at the same time. A key without a result is removed
+// after maxMisses others, and then searched again. If the context of a search
+// ends, its result is not cached, because it does not apply to other callers.
 type memo[K comparable, V any] struct {
 	entries sync.Map // K → *entry[V]
 
 	mu     sync.Mutex // guards the fields below
 	misses []K        // a ring
-	oldest int        // of a ring that is full
+	oldest int        // index of the oldest entry once the ring is full
 }
 
-// An entry is a search. What is below done is read after that was closed.
+// An entry is a search. The fields below done are read after done is closed.
 type entry[V any] struct {
 	done  chan struct{}
 	v     V
 	err   error
-	ended bool // by its context; the entry is no longer the memo's
+	ended bool // the context ended; the memo no longer contains the entry
 }
 
-// get returns what find finds. found tells whether that is to be kept for good.
+// get returns the result of find. found reports whether the memo keeps the
+// result permanently.
 func (m *memo[K, V]) get(ctx context.Context, key K, find func() (v V, found bool, err error)) (V, error) {
 	for {
 		e, mine := m.entry(key)
@@ -54,7 +55,7 @@ func (m *memo[K, V]) get(ctx context.Context, key K, find func() (v V, found boo
 	}
 }
 
-// entry returns the entry of a key; mine tells that the caller has to search.
+// entry returns the entry of a key; mine is set if the caller must search.
 func (m *memo[K, V]) entry(key K) (e *entry[V], mine bool) {
 	v, ok := m.entries.Load(key)
 	if !ok {
@@ -75,15 +76,15 @@ func (m *memo[K, V]) search(ctx context.Context, key K, e *entry[V], find func()
 		}
 		close(e.done)
 	}()
-	// What stands if find panics: who comes next must not take it for nothing
-	// found.
+	// This error remains if find panics, so that the next caller does not see
+	// an empty result.
 	e.err = errors.New("the search ended with an internal error")
 	e.v, found, e.err = find()
 	e.ended = e.err != nil && ctx.Err() != nil
 	found = found && !e.ended
 }
 
-// miss notes that nothing was found for a key, and forgets the oldest of such.
+// miss records that a key has no result, and removes the oldest such key.
 func (m *memo[K, V]) miss(key K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

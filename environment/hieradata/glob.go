@@ -12,32 +12,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits on a pattern. Nobody writes one that reaches them; a program's text
-// can, and what it costs must end.
+// Limits on a pattern. No person writes a pattern that reaches them; a program
+// can, and its cost must be bounded.
 const (
 	maxPattern      = 1 << 16 // bytes
 	maxAlternatives = 10_000  // that {a,b}{c,d}… may become
 	maxScanned      = 1 << 26 // bytes read to find them
 	maxSteps        = 1 << 20 // names looked at
-	folderSteps     = 32      // that listing a folder counts for: it takes as long
-	maxPath         = 1 << 12 // bytes of a path, above which none exists
+	folderSteps     = 32      // steps that listing a folder counts for, because it takes as long
+	maxPath         = 1 << 12 // bytes of a path; no longer path exists
 )
 
-// Glob is hiera.Files's. A file is there once for each alternative of {a,b}
-// that it matches. Names that begin with a period match only patterns that do.
+// Glob implements hiera.Files. A file is listed once for each alternative of
+// {a,b} that it matches. Names that begin with a period match only patterns
+// that begin with a period.
 //
-// Differs from Ruby: links that lead nowhere are not there, nor is "." for a
-// pattern such as .*/x.
+// Differs from Ruby: dangling links do not exist, nor does "." match a pattern
+// such as .*/x.
 func (Files) Glob(ctx context.Context, pattern string) ([]string, error) {
 	return glob(ctx, pattern, false)
 }
 
-// Entries returns all that a pattern is for, as Dir.glob does: folders too,
-// and links that lead nowhere. What a pattern with a slash at its end is for
-// are folders alone.
+// Entries returns all matches of a pattern, as Dir.glob does, including folders
+// and dangling links. A pattern with a slash at its end matches only folders.
 //
-// Differs from Ruby: "." is not there for a pattern such as .*, nor are slashes
-// doubled as in the pattern.
+// Differs from Ruby: "." does not match a pattern such as .*, and slashes that
+// the pattern repeats are not repeated in the result.
 func Entries(ctx context.Context, pattern string) ([]string, error) {
 	return glob(ctx, pattern, true)
 }
@@ -67,7 +67,7 @@ func glob(ctx context.Context, pattern string, folders bool) ([]string, error) {
 	return g.out, nil
 }
 
-// braces collects the patterns that one with {a,b} stands for.
+// braces collects the alternatives of a pattern with {a,b}.
 type braces struct {
 	out     []string
 	scanned int
@@ -75,7 +75,7 @@ type braces struct {
 
 func (b *braces) expand(p string) error {
 	if b.scanned += len(p); b.scanned > maxScanned || len(b.out) >= maxAlternatives {
-		return errors.New("the pattern stands for too many others")
+		return errors.New("the pattern expands to too many others")
 	}
 	before, choices, after, ok := firstBrace(p)
 	if !ok {
@@ -90,7 +90,7 @@ func (b *braces) expand(p string) error {
 	return nil
 }
 
-// firstBrace divides a pattern at its first group; groups may be nested.
+// firstBrace splits a pattern at its first group; groups may be nested.
 func firstBrace(p string) (before string, choices []string, after string, ok bool) {
 	start, depth, from := -1, 0, 0
 	for i := 0; i < len(p); i++ {
@@ -119,11 +119,11 @@ type part struct {
 	text  string
 	deep  bool // **: any number of folders
 	magic bool // text is a pattern; otherwise it is a name
-	end   bool // what a slash at the end stands before: the folder itself
+	end   bool // the folder itself, before a slash at the end
 }
 
-// parts divides a pattern. Of several ** in a row one is enough; a last part
-// without a slash behind it is the name of a file, where ** is *.
+// parts splits a pattern at slashes. Several ** in a row are one. A last part
+// without a trailing slash is the name of a file, where ** means *.
 func parts(pattern string) []part {
 	names := strings.Split(pattern, "/")
 	names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
@@ -160,7 +160,7 @@ func newPart(text string) part {
 	return part{text: name.String()}
 }
 
-// matches tells whether the part is for a name.
+// matches reports whether the part matches a name.
 func (p part) matches(name string) bool {
 	switch {
 	case p.deep, p.end:
@@ -171,19 +171,19 @@ func (p part) matches(name string) bool {
 	return p.text == name
 }
 
-// A globber finds the files of a pattern. It goes once through each folder,
-// with all the places in the pattern that what it has passed may have come to:
-// so a file is found once however many ** could have led there.
+// A globber finds the files of a pattern. It visits each folder once, together
+// with all positions in the pattern that its path can match. So a file is found
+// once, even if several ** could match its path.
 type globber struct {
 	ctx     context.Context
-	folders bool // are wanted, and links that lead nowhere
+	folders bool // also find folders and dangling links
 	parts   []part
 	steps   int
 	out     []string
 }
 
-// walk looks for what the parts from any index of at on match below prefix,
-// which is empty or ends with a slash.
+// walk finds matches below prefix for the parts from each index of at on.
+// prefix is empty or ends with a slash.
 func (g *globber) walk(prefix string, at []int) error {
 	if len(prefix) > maxPath {
 		return nil
@@ -258,8 +258,8 @@ func (g *globber) named(prefix string, at []int) error {
 	return nil
 }
 
-// step goes on at path, with the parts from any index of next on. kind is what
-// is known of it.
+// step continues at path, with the parts from each index of next on. kind is
+// the known file type of path.
 func (g *globber) step(path string, next []int, kind fs.FileMode) error {
 	if err := g.spend(1 + len(next)); err != nil {
 		return err
@@ -281,10 +281,10 @@ func (g *globber) step(path string, next []int, kind fs.FileMode) error {
 	return g.walk(path+"/", next)
 }
 
-// list returns what is in a folder, by its names. One that cannot be read is
-// as if it were empty.
+// list returns the entries of a folder, by name. A folder that cannot be read
+// counts as empty.
 func (g *globber) list(dir string) ([]fs.DirEntry, error) {
-	// A pipe of that name must not make anybody wait.
+	// Opening a pipe with that name must not block.
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, nil
@@ -298,7 +298,7 @@ func (g *globber) list(dir string) ([]fs.DirEntry, error) {
 			return nil, g.spend(len(all))
 		}
 		if err != nil {
-			break // at the end, or what comes cannot be read
+			break // the end, or an error
 		}
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -310,12 +310,12 @@ func (g *globber) spend(steps int) error {
 		return context.Cause(g.ctx)
 	}
 	if g.steps += steps; g.steps > maxSteps {
-		return errors.New("the pattern leads to too many files and folders")
+		return errors.New("the pattern matches too many files and folders")
 	}
 	return nil
 }
 
-// add adds a number to a sorted list that may have it.
+// add adds a number to a sorted list, if it is not in the list yet.
 func add(list []int, n int) []int {
 	i, found := slices.BinarySearch(list, n)
 	if found {
@@ -324,14 +324,14 @@ func add(list []int, n int) []int {
 	return slices.Insert(list, i, n)
 }
 
-// match tells whether a pattern between slashes is for a name, as Ruby has it:
-// * and **, ?, [a-z], [!a-z] and [^a-z], and \ before what is itself. A
-// bracket or brace that is not closed is for no name.
+// match reports whether a pattern between slashes matches a name, by Ruby's
+// rules: * and **, ?, [a-z], [!a-z] and [^a-z], and \ before a literal
+// character. A bracket or brace that is not closed matches nothing.
 func match(pattern, name string) bool {
 	if name[0] == '.' && pattern[0] != '.' && !strings.HasPrefix(pattern, `\.`) {
 		return false
 	}
-	var star, rest string // behind the last *, and what of the name that was tried with
+	var star, rest string // the pattern after the last *, and the rest of the name that was tried with it
 	starred := false
 	p, s := pattern, name
 	for {
@@ -373,8 +373,8 @@ func match(pattern, name string) bool {
 	}
 }
 
-// bracket tells whether the first character of s is one of those before the
-// next ] of p, and returns what comes after that.
+// bracket reports whether the first character of s is in the set before the
+// next ] of p, and returns the rest of p.
 func bracket(p, s string) (rest string, ok bool) {
 	c, _ := utf8.DecodeRuneInString(s)
 	not := p != "" && (p[0] == '!' || p[0] == '^')

@@ -1,5 +1,5 @@
-// Package hieradata reads hiera's files from the operating system: it is what
-// [hiera.Options] needs besides names.
+// Package hieradata reads hiera's files from the operating system: it supplies
+// all of [hiera.Options] except names.
 //
 //	o := hieradata.Options(hieradata.Source{Getenv: os.LookupEnv})
 //	o.Global = "/project/hiera.yaml"
@@ -25,18 +25,18 @@ import (
 	"bolt/secret/eyaml"
 )
 
-// A Source is where data that is not in files comes from.
+// A Source supplies data that is not in files.
 type Source struct {
-	// Getenv gives environment variables to HOCON's substitutions and eyaml's
-	// keys; nil: there are none.
+	// Getenv returns environment variables for HOCON's substitutions and
+	// eyaml's keys; nil: there are none.
 	Getenv func(name string) (string, bool)
-	// Dir is what paths of eyaml's keys are relative to; "" for the working
-	// directory.
+	// Dir is the directory that paths of eyaml's keys are relative to; "" for
+	// the working directory.
 	Dir string
 }
 
-// Options returns options that read files of the operating system. Names of
-// layers are left to be filled in.
+// Options returns options that read files of the operating system. The caller
+// sets the names of layers.
 func Options(from Source) hiera.Options {
 	return hiera.Options{
 		Files: Files{},
@@ -84,7 +84,7 @@ func Options(from Source) hiera.Options {
 	}
 }
 
-// data is what was decoded as a value.
+// data converts decoded data to a value.
 func data(v any, file string, err error) (value.Value, error) {
 	if err != nil {
 		return nil, placed(err)
@@ -96,7 +96,8 @@ func data(v any, file string, err error) (value.Value, error) {
 	return d, nil
 }
 
-// placed is the error of a decoder, with its place as hiera has it.
+// placed returns the error of a decoder as an error of hiera, with its
+// position.
 func placed(err error) error {
 	if e, ok := errors.AsType[*yaml.Error](err); ok {
 		return &hiera.Error{Kind: "data", File: e.File, Line: e.Line, Column: e.Column, Msg: e.Problem, Err: err}
@@ -107,7 +108,7 @@ func placed(err error) error {
 	return err
 }
 
-// symbol is what a symbol of YAML is in data.
+// symbol returns a YAML symbol as data.
 func symbol(name string) value.Value {
 	switch name {
 	case "default":
@@ -121,7 +122,7 @@ func symbol(name string) value.Value {
 // Files are the files of the operating system.
 type Files struct{}
 
-// Stat is hiera.Files's.
+// Stat implements hiera.Files.
 func (Files) Stat(path string) (hiera.Stamp, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -134,7 +135,7 @@ func (Files) Stat(path string) (hiera.Stamp, bool) {
 	return s, true
 }
 
-// ReadFile is hiera.Files's.
+// ReadFile implements hiera.Files.
 func (Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return readfile.Read(ctx, path, readfile.Language)
 }

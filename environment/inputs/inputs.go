@@ -78,7 +78,7 @@ func (r *Record) everything() {
 	maps.DeleteFunc(r.facts.under, func(name string, _ *level) bool { return name != trusted })
 }
 
-// add records a path. A part that cannot be written ends it.
+// add records a path, up to the first part that cannot be written.
 func (r *Record) add(name string, path []string) {
 	switch {
 	case r.all && name != trusted:

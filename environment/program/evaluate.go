@@ -171,9 +171,9 @@ func (l *Evaluator) say(e *Evaluation, f Finding, level slog.Level) {
 	switch e.Said += len(f.Msg); {
 	case e.Said <= maxSaid:
 		e.Logs = append(e.Logs, f)
-	case e.Said-len(f.Msg) <= maxSaid: // the first that is too much
+	case e.Said-len(f.Msg) <= maxSaid: // the first message beyond the limit
 		e.Said = 2 * maxSaid
-		e.Logs = append(e.Logs, Finding{Level: "warning", Kind: "too-much-said", Msg: fmt.Sprintf("more was said than %d MiB, and is left out", maxSaid>>20)})
+		e.Logs = append(e.Logs, Finding{Level: "warning", Kind: "too-much-said", Msg: fmt.Sprintf("log messages beyond %d MiB are left out", maxSaid>>20)})
 	}
 }
 

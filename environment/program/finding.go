@@ -10,27 +10,27 @@ import (
 // A Finding is a problem or a log message at a position in a program's text.
 type Finding struct {
 	Level        string // error, warning, deprecation; of a log: notice, …
-	Kind         string // "" for what a program said
+	Kind         string // "" for log messages of a program
 	Msg          string
 	File         string
 	Line, Column int
-	ID           string   // what disable-warnings calls it; "" if it cannot be disabled
-	Excerpt      string   // the line and a caret below the place; "" where there is none
+	ID           string   // the ID for disable-warnings; "" if it cannot be disabled
+	Excerpt      string   // the line and a caret below the position; "" if there is none
 	Stack        []string // the calls around it, the innermost first
 }
 
 // An Evaluation is the outcome of evaluating a program of the Puppet language.
 type Evaluation struct {
 	Value    json.RawMessage // rich data; nil after an error
-	Text     string          // the value as it is written in the language
+	Text     string          // the value in the notation of the language
 	Type     string
 	String   string
-	Rendered bool // of a template: for people its text is all there is
+	Rendered bool // it is a template: its text is the whole output
 	Logs     []Finding
-	Said     int // how many bytes Logs have, with what was left out
+	Said     int // size of Logs in bytes, including messages that are left out
 	Errors   []Finding
 
-	ID json.RawMessage // of one of many: what its asker knows it by; nil without
+	ID json.RawMessage // the ID of a request in a batch; nil for none
 }
 
 // findingOf returns a problem of a text as a Finding.

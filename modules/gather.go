@@ -6,12 +6,11 @@ import (
 	"sync"
 )
 
-// readers is how many modules are read at once.
+// readers is the number of modules that are read at the same time.
 const readers = 8
 
-// Gather returns what list finds in each module, in their order. It reads
-// several at once; list is called by as many goroutines. The error is that ctx
-// is done.
+// Gather returns the results of list for each module, in order. It calls list
+// from several goroutines. It returns an error only if ctx is done.
 func Gather[T any](ctx context.Context, all []Module, list func(Module) []T) ([]T, error) {
 	found := make([][]T, len(all))
 	var wg sync.WaitGroup

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// In returns the modules of one directory, sorted by name, whether others hide
-// them or not. A directory that cannot be read has none.
+// In returns the modules of one directory, sorted by name, including hidden
+// ones. A directory that cannot be read has none.
 func In(dir string) []Module {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // MetadataFile is the name of the file with a module's metadata.
 const MetadataFile = "metadata.json"
 
-// Metadata returns the content of a module's metadata.json. It is empty if there is
-// none, and after an error.
+// Metadata returns the content of a module's metadata.json. It is empty if the file
+// does not exist, and after an error.
 func (m Module) Metadata(ctx context.Context) (*ordered.Map, error) {
 	data, err := m.ReadFile(ctx, MetadataFile, readfile.Config)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ type Described struct {
 	Metadata *ordered.Map
 }
 
-// FullName is owner/name from the metadata, else the name of the directory.
+// FullName returns owner/name from the metadata, else the name of the directory.
 func (d *Described) FullName() string {
 	if name, _ := d.Metadata.Value("name").(string); name != "" {
 		return strings.Replace(name, "-", "/", 1)
@@ -50,14 +50,14 @@ func (d *Described) FullName() string {
 	return d.Name
 }
 
-// Version is the version in the metadata, "" if there is none.
+// Version returns the version in the metadata, "" if there is none.
 func (d *Described) Version() string {
 	version, _ := d.Metadata.Value("version").(string)
 	return version
 }
 
-// Called returns the module that a person calls NAME, OWNER/NAME or OWNER-NAME. Its
-// metadata must have the owner.
+// Called returns the module with the name NAME, OWNER/NAME or OWNER-NAME. If there
+// is an owner, the metadata must have it.
 func (p *Path) Called(name string, metadata func(Module) *ordered.Map) (*Described, error) {
 	name = strings.ReplaceAll(name, "-", "/")
 	short := name
@@ -73,15 +73,15 @@ func (p *Path) Called(name string, metadata func(Module) *ordered.Map) (*Describ
 	return nil, fault.New("bolt/unknown-module", "Could not find module '%s' on the modulepath.", name)
 }
 
-// A Group is the modules of one directory of a path.
+// A Group is the list of modules in one directory of a path.
 type Group struct {
 	Path    string // of the directory; of built-in modules a name for programs
-	Title   string // what people know it as; "" for the path
+	Title   string // name in lists; "" for the path
 	Modules []Described
 }
 
-// Groups returns the modules of each directory that exists, hidden ones too, and at
-// last those that are built in. managed is the directory of modules that were
+// Groups returns the modules of each directory that exists, including hidden ones,
+// followed by the built-in modules. managed is the directory of modules that were
 // installed for the project.
 func (p *Path) Groups(managed string, metadata func(Module) *ordered.Map) []Group {
 	var groups []Group

@@ -1,8 +1,8 @@
 // Package modules finds modules, and files in them, on the module path.
 //
 // A module is a directory with the module's name, directly below one of the
-// path's directories; the first one found wins. A project with a name is
-// itself a module of that name and comes before all others; modules that are
+// path's directories; the first one found takes effect. A project with a name
+// is itself a module with that name and overrides all others. Modules that are
 // built into the program come last (Puppet Bolt, lib/bolt/module.rb). Nothing
 // is read in advance: finding one module costs a stat(2) for each directory of
 // the path.
@@ -21,10 +21,10 @@ import (
 	"bolt/internal/readfile"
 )
 
-// Module is a module's name and where its files are.
+// Module is a module's name and the location of its files.
 type Module struct {
 	Name string
-	Dir  string // path of its directory; of a built-in one a name for people, "builtin:/name"
+	Dir  string // path of its directory; for a built-in module "builtin:/name", for messages
 
 	files fs.FS // the files of a built-in module; nil: those of the operating system below Dir
 }
@@ -32,8 +32,9 @@ type Module struct {
 // BuiltIn reports whether the module is part of the program.
 func (m Module) BuiltIn() bool { return m.files != nil }
 
-// Path is the path of a file of the module, whose slash-separated name rel is
-// as fs.ValidPath has it. Of a built-in module it is for people only.
+// Path returns the path of a file of the module. rel is its slash-separated
+// name, valid for fs.ValidPath. The path of a file in a built-in module is only
+// for messages.
 func (m Module) Path(rel string) string {
 	if m.BuiltIn() {
 		return path.Join(m.Dir, rel)
@@ -65,26 +66,26 @@ func (m Module) Stat(rel string) (fs.FileInfo, error) {
 	return os.Stat(m.Path(rel))
 }
 
-// Path is a module path. It is read-only and safe for concurrent use; what it
-// finds is what the disk holds at the time of the call.
+// Path is a module path. It is read-only and safe for concurrent use. Its
+// results are the state of the disk at the time of the call.
 type Path struct {
 	dirs    []string
 	project Module
 	builtin []Module // sorted by name
 }
 
-// NewPath makes a Path of directories, the first with the highest rank. The
-// zero project is none.
+// NewPath returns a Path of directories, highest precedence first. The zero
+// project means that there is none.
 func NewPath(project Module, dirs ...string) *Path {
 	return &Path{dirs: dirs, project: project}
 }
 
-// With returns the path with built-in modules behind all others: each
-// directory at the top of files is one.
+// With returns the path with built-in modules after all others: each top-level
+// directory of files is a module.
 func (p *Path) With(files fs.FS) *Path {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
-		panic(err) // what is built in can be read
+		panic(err) // built-in files can always be read
 	}
 	full := *p
 	for _, e := range entries {
@@ -100,16 +101,16 @@ func (p *Path) With(files fs.FS) *Path {
 	return &full
 }
 
-// Dirs are the directories of the path, without the project and what is built
-// in.
+// Dirs returns the directories of the path, without the project and the
+// built-in modules.
 func (p *Path) Dirs() []string { return slices.Clone(p.dirs) }
 
 var namePattern = lazyregexp.New(`^[a-z][a-z0-9_]*$`)
 
-// ValidName reports whether a module, and so a project, may have that name.
+// ValidName reports whether a name is valid for a module or a project.
 func ValidName(name string) bool { return namePattern().MatchString(name) }
 
-// Module returns the module of that name, if there is one.
+// Module returns the module with that name, if there is one.
 func (p *Path) Module(name string) (Module, bool) {
 	if !ValidName(name) {
 		return Module{}, false
@@ -131,16 +132,16 @@ func (p *Path) Module(name string) (Module, bool) {
 	return Module{}, false
 }
 
-// Hidden returns the module that the project hides, because it has the
-// project's name.
+// Hidden returns the module that the project hides because it has the same
+// name.
 func (p *Path) Hidden() (Module, bool) {
 	rest := *p
 	rest.project = Module{}
 	return rest.Module(p.project.Name)
 }
 
-// All returns every module of the path, in its order. Of modules with one name
-// the first is there.
+// All returns every module of the path, in order. If several modules have one
+// name, only the first is listed.
 func (p *Path) All() []Module {
 	var list []Module
 	seen := map[string]bool{}
@@ -174,11 +175,12 @@ func (p *Path) All() []Module {
 	return list
 }
 
-// Of returns the module that a file is in, and the file's path from the
+// Of returns the module that contains a file, and the file's path relative to
+// the module's directory.
 // module's directory.
 //
-// Differs from Puppet: a module that is hidden by another of its name has
-// files of its own here, too, so that they can be checked.
+// Differs from Puppet: a module that is hidden by another module with the same
+// name also contains its files here, so that they can be checked.
 func (p *Path) Of(file string) (m Module, rel string, ok bool) {
 	file, err := filepath.Abs(file)
 	if err != nil {
@@ -202,7 +204,7 @@ func (p *Path) Of(file string) (m Module, rel string, ok bool) {
 	return Module{}, "", false
 }
 
-// below returns the path of a file from a directory that it is in.
+// below returns the path of a file relative to a directory that contains it.
 func below(dir, file string) (string, bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -214,7 +216,7 @@ func below(dir, file string) (string, bool) {
 
 // file returns the path of a module's file. Name is looked up below "files"
 // first and then below the module itself, so that "x.sh", "files/x.sh" and
-// "scripts/x.sh" all mean something.
+// "scripts/x.sh" are all valid.
 //
 // Files of built-in modules have no path.
 func (m Module) file(name string) (string, bool) {
@@ -230,10 +232,10 @@ func (m Module) file(name string) (string, bool) {
 	return "", false
 }
 
-// Find says which local file a person means by ref: ref itself, if it is
-// absolute or exists relative to the working directory, else the file of a
-// module in ref = "module/file". If there is none, the result is the path
-// where it was expected; Find does not promise that it exists.
+// Find returns the local file for ref: ref itself, if it is absolute or exists
+// relative to the working directory, else the file of a module for ref =
+// "module/file". If there is none, the result is the expected path, which may
+// not exist.
 func (p *Path) Find(ref string) string {
 	if filepath.IsAbs(ref) || exists(ref) {
 		return ref

@@ -14,11 +14,12 @@ var (
 	scpAddress    = lazyregexp.New(`^([A-Za-z0-9._~+-]+@)?[A-Za-z0-9_\[][A-Za-z0-9._:%\[\]-]*:[^:]`)
 )
 
-// schemes are those of addresses that git fetches from by itself.
+// schemes lists the schemes of addresses that git supports without helper
+// programs.
 var schemes = []string{"https", "http", "ssh", "git", "file", "git+ssh", "ssh+git"}
 
-// CheckURL says what is wrong with the address of a repository. It may be a URL,
-// user@host:path, or an absolute path.
+// CheckURL returns an error if the address of a repository is invalid. It may be
+// a URL, user@host:path, or an absolute path.
 func CheckURL(address string) error {
 	for _, r := range address {
 		if r < ' ' || r == 0x7f {
@@ -72,7 +73,7 @@ func checkUser(u *url.URL) error {
 	return nil
 }
 
-// CheckRef says what is wrong with the name of a branch, tag or commit
+// CheckRef returns an error if the name of a branch, tag or commit is invalid
 // (git-check-ref-format(1)).
 func CheckRef(ref string) error {
 	bad := ref == "" || strings.HasPrefix(ref, "-") || strings.HasPrefix(ref, "/") || strings.HasSuffix(ref, "/") ||

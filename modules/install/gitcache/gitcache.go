@@ -1,5 +1,4 @@
-// Package gitcache fetches remote git repositories and hands out the trees of
-// their commits.
+// Package gitcache fetches remote git repositories and returns the trees of their commits.
 //
 //	cache := gitcache.New(gitcache.Options{Dir: dir, Env: environ})
 //	commit, err := cache.Commit(ctx, url, "v1.2.0")
@@ -9,9 +8,8 @@
 // from one run to the next and may be shared by processes: a lock guards it. Branches and tags are fetched at most once in a run; a commit that is
 // there already is not fetched at all.
 //
-// All of it is done by the git program, without a shell. It asks nobody
-// anything, uses only transports that fetch data, and runs no hooks. A Cache is
-// safe for concurrent use.
+// The git program does all work, without a shell. It does not prompt, uses only transports that fetch data, and runs no hooks. A Cache is safe for
+// concurrent use.
 package gitcache
 
 import (
@@ -44,9 +42,9 @@ var ErrNoFile = errors.New("there is no such file")
 
 // Options configure a Cache.
 type Options struct {
-	Dir   string   // where copies are kept; made when it is missing
+	Dir   string   // where copies are stored; created if missing
 	Env   []string // the environment of git: HOME, PATH, SSH_AUTH_SOCK …
-	Proxy string   // for https and http; "" for what git's configuration says
+	Proxy string   // for https and http; "" for git's own configuration
 }
 
 // A Cache is a directory of copies of repositories.
@@ -60,7 +58,7 @@ type Cache struct {
 // New returns the cache in a directory.
 func New(o Options) *Cache { return &Cache{o: o, fetched: map[string]bool{}} }
 
-// A repo is the copy of one repository; who has it holds its lock.
+// A repo is the copy of one repository. Its holder has the lock.
 type repo struct {
 	cache *Cache
 	url   string
@@ -70,14 +68,14 @@ type repo struct {
 	close func()
 }
 
-// open locks the copy of a repository, which it makes if it is missing.
+// open locks the copy of a repository, and creates it if it is missing.
 func (c *Cache) open(ctx context.Context, url string) (*repo, error) {
 	if err := CheckURL(url); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(url))
 	place := filepath.Join(c.o.Dir, hex.EncodeToString(sum[:16]))
-	// Who can read the copies can read private repositories.
+	// Anyone who can read the copies can read private repositories.
 	if err := os.MkdirAll(place, 0o700); err != nil {
 		return nil, err
 	}
@@ -94,12 +92,10 @@ func (c *Cache) open(ctx context.Context, url string) (*repo, error) {
 	return r, nil
 }
 
-// attributes make an archive the same as a checkout: what a repository leaves
-// out of its releases is not for it to leave out here.
+// attributes make an archive equal to a checkout: files that a repository excludes from its releases are included.
 const attributes = "* -export-ignore -export-subst\n"
 
-// make sets up an empty copy. The attributes are written last: without them it
-// was not finished.
+// make initializes an empty copy. It writes the attributes last: if they are missing, the copy is incomplete.
 func (r *repo) make(ctx context.Context) error {
 	file := filepath.Join(r.dir, "info", "attributes")
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +113,7 @@ func (r *repo) make(ctx context.Context) error {
 	return os.WriteFile(file, []byte(attributes), 0o600)
 }
 
-// Commit returns the full name of the commit that ref means: a branch, a tag,
-// a commit or HEAD, the branch that the repository shows first.
+// Commit returns the full name of the commit that ref means: a branch, a tag, a commit or HEAD, the repository's default branch.
 func (c *Cache) Commit(ctx context.Context, url, ref string) (string, error) {
 	if err := CheckRef(ref); err != nil {
 		return "", err
@@ -147,7 +142,7 @@ func (c *Cache) Commit(ctx context.Context, url, ref string) (string, error) {
 	}
 	commit, err := r.parse(ctx, name)
 	if errors.Is(err, ErrNoRef) && full {
-		// Servers may give commits that no branch has any more.
+		// Some servers return commits that are no longer in any branch.
 		if ferr := r.fetch(ctx, ref); ferr == nil {
 			return r.parse(ctx, ref)
 		} else if ctx.Err() != nil {
@@ -159,8 +154,7 @@ func (c *Cache) Commit(ctx context.Context, url, ref string) (string, error) {
 
 var fullCommit = lazyregexp.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// IsCommit reports whether a ref is the full name of a commit, and so never
-// means anything else.
+// IsCommit reports whether a ref is the full name of a commit, so that its meaning never changes.
 func IsCommit(ref string) bool { return fullCommit().MatchString(ref) }
 
 // fetchAll fetches all branches and tags, once in a run.
@@ -194,8 +188,8 @@ func (r *repo) fetch(ctx context.Context, refspecs ...string) error {
 	return err
 }
 
-// removeLocks removes the lock files of a git that was killed, and reports whether
-// there were any. Nobody else is at the copy as long as it is open here.
+// removeLocks removes the lock files of a git process that was killed, and reports whether there were any. No other process uses the copy while it
+// is open here.
 func (r *repo) removeLocks() (found bool) {
 	_ = filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
@@ -219,7 +213,7 @@ func (r *repo) parse(ctx context.Context, name string) (string, error) {
 	return commit, nil
 }
 
-// maxFile is how large a file may be that File returns.
+// maxFile is the maximum size of a file that File returns.
 const maxFile = 16 << 20
 
 // File returns a file of a commit.
@@ -239,8 +233,7 @@ func (c *Cache) File(ctx context.Context, url, commit, name string) ([]byte, err
 	return r.git(ctx, "cat-file", "blob", commit+":"+name)
 }
 
-// Export writes the tree of a commit into a directory, which exists and is
-// empty. Submodules are empty directories there.
+// Export writes the tree of a commit into an existing empty directory. Submodules become empty directories.
 func (c *Cache) Export(ctx context.Context, url, commit, dir string) error {
 	if !fullCommit().MatchString(commit) {
 		return ErrNoRef
@@ -262,14 +255,14 @@ func (c *Cache) Export(ctx context.Context, url, commit, dir string) error {
 	if xerr != nil {
 		out.Close() // nobody reads the rest
 	}
-	// What git complains of is why the archive is not whole.
+	// An error message of git is the reason for an incomplete archive.
 	if err := cmd.Wait(); err != nil && (xerr == nil || stderr.b.Len() > 0) {
 		return r.failed(ctx, "archive", err, stderr)
 	}
 	return xerr
 }
 
-// git runs the program on the copy and returns what it prints.
+// git runs the program on the copy and returns its output.
 func (r *repo) git(ctx context.Context, args ...string) ([]byte, error) {
 	cmd, stderr := r.command(ctx, args...)
 	out := &limited{limit: maxFile}
@@ -283,11 +276,10 @@ func (r *repo) git(ctx context.Context, args ...string) ([]byte, error) {
 	return out.b.Bytes(), nil
 }
 
-// waitDelay is how long git and its children have to end when they are told to.
+// waitDelay is the time that git and its child processes have to end after they are signaled.
 const waitDelay = 5 * time.Second
 
-// command prepares a run of git. It is in a session of its own, whose process
-// group ends as a whole: git leaves the downloading to children.
+// command prepares a run of git in a session of its own, so that its whole process group can be ended: git starts child processes for downloads.
 func (r *repo) command(ctx context.Context, args ...string) (*exec.Cmd, *limited) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + r.dir}, args...)...)
 	cmd.Env = r.environment()
@@ -299,16 +291,15 @@ func (r *repo) command(ctx context.Context, args ...string) (*exec.Cmd, *limited
 	return cmd, stderr
 }
 
-// transports are those that git may use. Others (ext::) run commands.
+// transports lists the transports that git may use. Others (ext::) run commands.
 const transports = "file:git:http:https:ssh"
 
-// foreign are variables that would lead git to another repository, or make it
-// ask somebody.
+// foreign lists variables that would make git use another repository or prompt the user.
 var foreign = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 	"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES", "GIT_PREFIX", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT",
 	"GIT_EXTERNAL_DIFF", "GIT_TRACE", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "LC_ALL", "LANGUAGE"}
 
-// environment is what git sees of the world.
+// environment returns the environment of git.
 func (r *repo) environment() []string {
 	o := &r.cache.o
 	var env []string
@@ -323,13 +314,11 @@ func (r *repo) environment() []string {
 		}
 		env = append(env, kv)
 	}
-	// Nobody is asked: git not by a program either, and ssh has no terminal to ask
-	// on (ownSession).
+	// Prompts are disabled: git must not start a program to prompt, and ssh has no terminal (ownSession).
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never", "GIT_ALLOW_PROTOCOL="+transports, "LC_ALL=C")
-	// In the environment, settings are not seen in the list of processes: a
-	// proxy may have a password.
+	// Settings in the environment are not visible in the list of processes: a proxy may have a password.
 	settings := [][2]string{{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"},
-		// A server that goes silent would hold us for ever: less than a byte a second for a minute.
+		// Stop if a server sends less than a byte a second for a minute.
 		{"http.lowSpeedLimit", "1"}, {"http.lowSpeedTime", "60"}}
 	if o.Proxy != "" {
 		settings = append(settings, [2]string{"http.proxy", o.Proxy})
@@ -345,10 +334,10 @@ func (r *repo) environment() []string {
 	return env
 }
 
-// maxMessage is how much of git's own words is kept.
+// maxMessage is the maximum length of git's error message that is kept.
 const maxMessage = 8 << 10
 
-// failed says what became of a run of git.
+// failed returns the error of a run of git.
 func (r *repo) failed(ctx context.Context, action string, err error, stderr *limited) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -367,7 +356,7 @@ func (r *repo) failed(ctx context.Context, action string, err error, stderr *lim
 	return fmt.Errorf("git %s of %s: %s", action, Redact(r.url), said)
 }
 
-// limited keeps the beginning of what is written to it.
+// limited stores the beginning of the written data.
 type limited struct {
 	b     bytes.Buffer
 	limit int
@@ -385,8 +374,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Redact returns an address without its password. In one for HTTP the name may
-// be a token, and goes with it.
+// Redact returns an address without its password. In an HTTP address the user name may be a token, so it is removed, too.
 func Redact(address string) string {
 	before, user, after := splitUser(address)
 	switch name, _, password := strings.Cut(user, ":"); {
@@ -407,7 +395,7 @@ func isHTTP(before string) bool {
 	return scheme == "http://" || scheme == "https://"
 }
 
-// splitUser takes the user and the password out of a URL, be it a wrong one.
+// splitUser splits the user and the password off a URL, even if it is invalid.
 func splitUser(address string) (before, user, after string) {
 	at := strings.Index(address, "://")
 	if at < 0 {
@@ -419,7 +407,7 @@ func splitUser(address string) (before, user, after string) {
 		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 			end = i
 		}
-	} // else a password may have these in it
+	} // otherwise a password may contain these characters
 	i := strings.LastIndex(rest[:end], "@")
 	if i < 0 {
 		return address, "", ""
@@ -427,7 +415,7 @@ func splitUser(address string) (before, user, after string) {
 	return address[:at+3], rest[:i], rest[i:]
 }
 
-// withoutPassword takes what Redact hides of an address out of a text.
+// withoutPassword removes from text everything that Redact hides in address.
 func withoutPassword(text, address string) string {
 	before, user, _ := splitUser(address)
 	name, password, _ := strings.Cut(user, ":")
@@ -443,7 +431,7 @@ func withoutPassword(text, address string) string {
 	return text
 }
 
-// unescaped is a part of a URL in plain text, or as it is if it has none.
+// unescaped returns a part of a URL percent-decoded, or unchanged if it cannot be decoded.
 func unescaped(part string) string {
 	if plain, err := url.PathUnescape(part); err == nil {
 		return plain

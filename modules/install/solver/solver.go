@@ -1,13 +1,12 @@
-// Package solver finds versions of modules that fit together: one for each
-// module that is wanted, and for each that these depend on.
+// Package solver finds compatible versions of modules: one for each requested
+// module, and one for each of their dependencies.
 //
-// Newer versions come first. What was chosen is gone back on when a demand
-// cannot be met, straight to the choice that the failure rests on. When there
-// is no answer, the error is a *Conflict that names the demands which
-// contradict each other.
+// Newer versions are tried first. If a demand cannot be met, the search goes
+// back directly to the choice that caused the failure. If there is no solution,
+// the error is a *Conflict with the contradictory demands.
 //
-// The package knows no Forge and no files: a Source tells it which versions
-// there are. Modules may depend on each other in circles.
+// The package does not depend on the Forge or on files: a Source returns the
+// versions. Dependencies may be cyclic.
 package solver
 
 import (
@@ -44,18 +43,18 @@ func ParseRange(text string) (Range, error) {
 // String returns the range as it was written.
 func (r Range) String() string { return r.text }
 
-// Includes reports whether a version is in the range. A pre-release is only if
-// the range names one of the same numbers.
+// Includes reports whether a version is in the range. A pre-release is in the
+// range only if the range names a pre-release with the same numbers.
 func (r Range) Includes(v *semver.Version) bool { return r.r == nil || r.r.Includes(v) }
 
-// A Demand is for a module in a range of versions.
+// A Demand is a requirement for a module in a range of versions.
 type Demand struct {
 	Module string // owner/name; only the name, if any owner will do
 	Range  Range
 }
 
-// Name is the part of a module's name that its directory has. No two modules
-// with one can be used together.
+// Name returns the part of a module's name that is the name of its directory.
+// Two modules with the same Name cannot be used together.
 func Name(module string) string {
 	_, name, ok := strings.Cut(module, "/")
 	if !ok {
@@ -69,27 +68,28 @@ type Candidate struct {
 	Module   string          // owner/name, or name
 	Version  *semver.Version // nil is one that nobody knows, which meets all demands
 	Requires []Demand
-	// Fixed is set of what the project has chosen a source for: it is taken
-	// for a module of any owner.
+	// Fixed is set if the project sets the source of the module: it then
+	// replaces a module of any owner.
 	Fixed bool
 	Data  any // the Source's own
 }
 
-// A Source knows which versions of modules there are. It is called by several
-// goroutines at a time, once for each module.
+// A Source returns the versions of modules. It is called from several
+// goroutines, once for each module.
 type Source interface {
-	// Candidates returns all versions, in any order. Without an error, none
-	// says that there is no such module.
+	// Candidates returns all versions, in any order. An empty list without an
+	// error means that the module does not exist.
 	Candidates(ctx context.Context, module string) ([]Candidate, error)
 }
 
 // Options are preferences.
 type Options struct {
-	// Prefer is which version of a module is tried first, by the module's Name.
+	// Prefer is the version of a module that is tried first, by the module's
+	// Name.
 	Prefer map[string]string
 }
 
-// A Conflict says why there is no answer.
+// A Conflict is the reason why there is no solution.
 type Conflict struct {
 	Summary string   // one line
 	Demands []string // who demands what
@@ -102,11 +102,11 @@ func (c *Conflict) Error() string {
 	return c.Summary + ":\n  " + strings.Join(c.Demands, "\n  ")
 }
 
-// maxSteps bounds the search. Real sets of modules take some hundred steps.
+// maxSteps limits the search. Real sets of modules need some hundred steps.
 const maxSteps = 200_000
 
-// Solve returns a version for each module that is wanted, in that order, and
-// then for those that they depend on, by name. The error is a *Conflict, or the
+// Solve returns a version for each requested module, in that order, followed by
+// their dependencies, sorted by name. The error is a *Conflict, or the
 // Source's.
 func Solve(ctx context.Context, wants []Demand, source Source, o Options) ([]Candidate, error) {
 	s := &solver{source: source, o: o, known: map[string][]Candidate{}, demands: map[string][]demand{}, chosen: map[string]*Candidate{}}
@@ -159,7 +159,7 @@ func (s *solver) add(d Demand, by string) {
 	s.demands[name] = append(s.demands[name], demand{d, by})
 }
 
-// remove takes back the demands of a module.
+// remove removes the demands of a module.
 func (s *solver) remove(by string) {
 	for name, list := range s.demands {
 		list = slices.DeleteFunc(slices.Clone(list), func(d demand) bool { return d.by == by })
@@ -171,8 +171,8 @@ func (s *solver) remove(by string) {
 	}
 }
 
-// search chooses a version for every module that is demanded and has none. If
-// it cannot, it returns the chosen modules that the failure rests on.
+// search chooses a version for every demanded module that has none. If it
+// cannot, it returns the chosen modules that cause the failure.
 func (s *solver) search(ctx context.Context) (blame set, ok bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, context.Cause(ctx)
@@ -224,7 +224,8 @@ func (s *solver) search(ctx context.Context) (blame set, ok bool, err error) {
 }
 
 // pick returns the module to choose next: one with a preferred version first,
-// then what the project wants in its order, then what has the fewest versions.
+// then the requested modules in order, then the module with the fewest
+// versions.
 func (s *solver) pick() string {
 	best, bestRank, bestCount := "", 0, 0
 	for name := range s.demands {
@@ -274,7 +275,7 @@ func pointers(list []Candidate) []*Candidate {
 	return p
 }
 
-// meets reports whether a version meets all demands that there are for it.
+// meets reports whether a version meets all current demands for it.
 func (s *solver) meets(c *Candidate, name string) bool {
 	for _, d := range s.demands[name] {
 		if c.Version != nil && !d.Range.Includes(c.Version) || !c.Fixed && !strings.EqualFold(c.Module, d.Module) {
@@ -302,10 +303,10 @@ func (s *solver) clash(c *Candidate) (rival string, d Demand) {
 	return "", Demand{}
 }
 
-// fetches is how many questions are put to the source at a time.
+// fetches is the number of parallel requests to the source.
 const fetches = 8
 
-// fetch asks for the versions of all modules that are demanded and not known.
+// fetch requests the versions of all demanded modules that are not known.
 func (s *solver) fetch(ctx context.Context) error {
 	var missing []string
 	for _, list := range s.demands {
@@ -346,7 +347,7 @@ func (s *solver) fetch(ctx context.Context) error {
 	return nil
 }
 
-// sorted puts the newest version first, and before it the preferred one.
+// sorted returns the preferred version, followed by the others, newest first.
 func (s *solver) sorted(list []Candidate) []Candidate {
 	list = slices.Clone(list)
 	preferred := func(c Candidate) bool {
@@ -366,7 +367,7 @@ func (s *solver) sorted(list []Candidate) []Candidate {
 	return list
 }
 
-// IsConflict reports whether an error says that there is no answer.
+// IsConflict reports whether an error is a Conflict.
 func IsConflict(err error) bool {
 	_, ok := errors.AsType[*Conflict](err)
 	return ok

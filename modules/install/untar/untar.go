@@ -1,12 +1,12 @@
-// Package untar unpacks tar archives that strangers have made into a directory
-// of this machine: releases of modules, and trees of commits.
+// Package untar unpacks untrusted tar archives into a directory: releases of
+// modules, and trees of commits.
 //
 //	err := untar.Extract(ctx, r, dir, untar.Options{Strip: true})
 //
-// Nothing is written outside of the directory, whatever names and links say.
-// Directories, regular files and links among them come through; devices, pipes
-// and sparse files are refused. Owners, times and special bits are left out: a
-// file is executable or it is not. How much is written is bounded.
+// It writes nothing outside of the directory, for any names and links.
+// Directories, regular files and links among them are unpacked; devices, pipes
+// and sparse files are errors. Owners, times and special bits are ignored: a
+// file is executable or not. The amount of written data is limited.
 package untar
 
 import (
@@ -22,31 +22,31 @@ import (
 	"syscall"
 )
 
-// What an archive may hold, unless Options say otherwise. The largest modules
-// have some thousands of files and a few dozen megabytes.
+// Default limits of an archive. The largest modules have some thousands of
+// files and a few dozen megabytes.
 const (
 	maxBytes = 1 << 30
 	maxFiles = 100_000
 )
 
-// maxPath is how long the name of an entry may be: Linux's PATH_MAX.
+// maxPath is the maximum length of an entry's name: Linux's PATH_MAX.
 const maxPath = 4096
 
-// maxDepth is how deep directories may be: each file may make that many.
+// maxDepth is the maximum depth of directories: each file can create that many.
 const maxDepth = 64
 
-// Options say how to unpack.
+// Options set how to unpack.
 type Options struct {
-	// Strip drops the first element of all names, which must be the same
-	// everywhere: releases have everything in one directory.
+	// Strip removes the first element of all names, which must be the same in
+	// all entries: releases have everything in one directory.
 	Strip bool
-	// Bytes and Files are how much the archive may hold; 0 is the default.
+	// Bytes and Files are the limits of the archive; 0 is the default.
 	Bytes int64
 	Files int
 }
 
-// Extract unpacks the tar stream r into dir, which exists and should be empty.
-// After an error dir holds a part of the archive.
+// Extract unpacks the tar stream r into dir, which must exist and should be
+// empty. After an error dir contains a part of the archive.
 func Extract(ctx context.Context, r io.Reader, dir string, o Options) error {
 	if o.Bytes == 0 {
 		o.Bytes = maxBytes
@@ -88,7 +88,7 @@ type extractor struct {
 	links []link
 }
 
-// A link is made at the end, so that nothing is written through one.
+// A link is created at the end, so that nothing is written through one.
 type link struct{ name, target string }
 
 func (x *extractor) entry(ctx context.Context, h *tar.Header, r io.Reader) error {
@@ -135,13 +135,13 @@ func outside(name, target string) error {
 	return fmt.Errorf("the archive has a link %q to %q, outside of its directory", name, target)
 }
 
-// local reports whether a clean path stays where it begins.
+// local reports whether a clean path stays below its starting directory.
 func local(name string) bool {
 	return name != ".." && !strings.HasPrefix(name, "../") && !path.IsAbs(name)
 }
 
-// name checks the name of an entry and returns it without the first element if
-// that is to be stripped.
+// name checks the name of an entry. It removes the first element if Strip is
+// set.
 func (x *extractor) name(name string) (string, error) {
 	clean := path.Clean(name)
 	if strings.Count(clean, "/") > maxDepth {
@@ -202,7 +202,7 @@ func (x *extractor) file(name string, h *tar.Header, r io.Reader) error {
 	if h.Mode&0o111 != 0 {
 		mode = 0o755
 	}
-	// Of two entries with one name the last counts, as with every tar.
+	// If two entries have one name, the last one takes effect, as in every tar.
 	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return written(name, err)
@@ -227,8 +227,8 @@ func written(name string, err error) error {
 	return fmt.Errorf("write %s of the archive: %w", name, err)
 }
 
-// linkAll makes the links. What the text of a link leads to depends on the
-// others, so each is followed in the end.
+// linkAll creates the links. The target of a link depends on the other links,
+// so all are checked at the end.
 func (x *extractor) linkAll() error {
 	for _, l := range x.links {
 		if dir := path.Dir(l.name); dir != "." {
@@ -241,8 +241,8 @@ func (x *extractor) linkAll() error {
 		}
 	}
 	for _, l := range x.links {
-		// A link that leads nowhere does no harm: os.Root tells it from one
-		// that leads out, unless there are too many on the way.
+		// A dangling link is harmless: os.Root distinguishes it from a link
+		// that leads outside, unless there are too many links on the way.
 		switch _, err := x.root.Stat(l.name); {
 		case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		case errors.Is(err, syscall.ELOOP):

@@ -229,11 +229,11 @@ func TestWrongInside(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"cut off":           fact(1<<40, 0, "1"),
 		"more than 16 MiB":  fact(1<<40, 1, "1"),
-		"its size is wrong":      fact(100, uint64(len(bomb)), string(bomb)),
+		"its size is wrong": fact(100, uint64(len(bomb)), string(bomb)),
 		"line 1":            fact(1, 0, "?"),
 		"flate: corrupt":    fact(5, 3, "\xff\xff\xff"),
 		"another version":   later,
-		"not a record of":      []byte("#!/bin/sh\nexit 0"),
+		"not a record of":   []byte("#!/bin/sh\nexit 0"),
 		"unexpected EOF":    fact(0, 0, ""),
 		"cut off\x00":       seal(append(bytes.Clone(head), bytes.Repeat([]byte{0xff}, 20)...)),
 		"invalid character": fact(4, 0, "{a:1"),

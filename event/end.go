@@ -7,6 +7,26 @@ import (
 	"bolt/format/ordered"
 )
 
+// Excerpt returns a line of the file that the error is about, with a caret below the position:
+// two lines, or "" if there is no such file. It has at most width characters of the line and two
+// marks where the line was cut.
+func (f Failed) Excerpt(width int) string {
+	if f.err != nil {
+		return excerptOf(f.err, width)
+	}
+	return excerptOf(f.Cause, width)
+}
+
+func excerptOf(err error, width int) string {
+	if e, is := errors.AsType[interface {
+		error
+		Excerpt(width int) string
+	}](err); is {
+		return e.Excerpt(width)
+	}
+	return ""
+}
+
 // Returned holds the return value of a plan. At most one field is set; if none
 // is set, the plan returned nil.
 type Returned struct {
@@ -25,6 +45,7 @@ type Failed struct {
 	Data      *ordered.Map // the error for programs
 	Results   []*Result    // not nil if the action on them has failed
 	Container *ContainerResult
+	Cause     error // for Excerpt; nil if it is not known
 
 	err error // the error that was passed to FailedBy
 }

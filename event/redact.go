@@ -140,6 +140,9 @@ func (r *redactor) failed(f Failed) Failed {
 	}
 	f.Msg, f.Container, f.Results = r.text(f.Msg), r.containerResult(f.Container), r.results(f.Results)
 	f.Data, _ = r.data(f.Data).(*ordered.Map)
+	if shows(f.Cause, r.text) {
+		f.Cause = nil
+	}
 	return f
 }
 

@@ -45,3 +45,28 @@ func TestRedactFailedBy(t *testing.T) {
 		t.Errorf("%q, %s, %v", f.Msg, text, err)
 	}
 }
+
+// TestRedactExcerpt checks that an excerpt with a secret is removed, and another one is not.
+func TestRedactExcerpt(t *testing.T) {
+	redact := func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }
+	for line, shown := range map[string]bool{"a: b": true, "a: hunter2": false} {
+		cause := excerptError{errors.New("bad"), line}
+		for _, err := range []error{cause, &fault.Error{Kind: "k", Msg: "bad", Err: cause}} {
+			if got := FailedBy(RedactError(err, redact)); got.Excerpt(80) != "" != shown || got.Msg != "bad" {
+				t.Errorf("%q: %q, %q", line, got.Msg, got.Excerpt(80))
+			}
+		}
+		var got Event
+		sink := Redact(Func(func(_ context.Context, e Event) error { got = e; return nil }), redact)
+		if err := sink.Event(t.Context(), Failed{Msg: "bad", Cause: cause}); err != nil || got.(Failed).Excerpt(80) != "" != shown {
+			t.Errorf("%q: %v, %v", line, got, err)
+		}
+	}
+}
+
+type excerptError struct {
+	error
+	line string
+}
+
+func (e excerptError) Excerpt(int) string { return e.line }

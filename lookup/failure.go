@@ -10,6 +10,8 @@ import (
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/yaml"
+	"bolt/internal/excerpt"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
@@ -33,6 +35,9 @@ func (s *Search) failure(ctx context.Context, err error) *event.Error {
 		return &event.Error{Kind: f.Kind, Code: f.Code, Msg: f.Msg, Details: m, Class: event.ClassFailed, Command: true}
 	}
 	msg, details := s.mistake(ctx, err)
+	if e, ok := errors.AsType[*yaml.Error](err); ok && !s.o.JSON {
+		msg += "\n" + e.Excerpt(excerpt.Width)
+	}
 	return &event.Error{Kind: "puppetlabs.tasks/exception-error", Code: "EXCEPTION", Msg: msg, Details: details,
 		Class: event.ClassFailed, Command: true, Hint: s.hint(err)}
 }
@@ -86,8 +91,11 @@ func (s *Search) mistake(ctx context.Context, err error) (msg string, details *o
 	return msg, details
 }
 
-// hint returns the hint for a lookup that found no value.
+// hint returns the hint for a lookup that found no value, or for a file that is not YAML.
 func (s *Search) hint(err error) string {
+	if e, ok := errors.AsType[*yaml.Error](err); ok {
+		return e.Hint
+	}
 	if !hiera.IsNotFound(err) {
 		return ""
 	}

@@ -84,7 +84,7 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 		err = h.end(e)
 	case event.Failed:
 		if err = h.rest(); err == nil {
-			h.println(layout.Paint(layout.Red, h.o.Color, safetext.TerminalString(e.Msg)))
+			_, _ = h.out.WriteString(failure(h.o, e))
 		}
 	}
 	if err != nil {

@@ -160,10 +160,6 @@ func (p *humanPlan) failed(e event.Failed) error {
 		p.container(e.Container)
 		return nil
 	}
-	text := safetext.TerminalString(e.Msg)
-	if e.Place != "" {
-		text += "\n  " + safetext.TerminalString(e.Place)
-	}
-	p.h.println(layout.Paint(layout.Red, p.h.o.Color, text))
+	_, _ = p.h.out.WriteString(failure(p.h.o, e))
 	return nil
 }

@@ -20,6 +20,7 @@ type Options struct {
 	// drops them.
 	Err      io.Writer
 	Color    bool // colours are wanted and Out can show them
+	Width    int  // the columns of Out, 0 if unknown
 	Terminal bool // Out is a terminal: control sequences in output are taken out
 	Verbose  bool // print all results, not only failures and the summary (human formats)
 	Stream   bool // print output line by line as it arrives

@@ -16,6 +16,7 @@ import (
 	"bolt/event/capture"
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/format/yaml"
 	"bolt/inventory"
 	"bolt/output/layout"
 	"bolt/transport"
@@ -456,6 +457,8 @@ func TestPrintError(t *testing.T) {
 	}{
 		{"human", Human, false, cause, "file x: no such file\n"},
 		{"color", Human, true, cause, "\x1b[31mfile x: no such file\x1b[0m\n"},
+		{"human with an excerpt", Human, false, &fault.Error{Msg: "file x: bad", Err: placedError{}}, "file x: bad\n  a: b: c\n      ^\n"},
+		{"json with an excerpt", JSON, false, &fault.Error{Kind: "k", Msg: "bad", Err: placedError{}}, `{"kind":"k","msg":"bad","details":{}}` + "\n"},
 		{"json", JSON, false, cause, `{"kind":"bolt/file-error","msg":"file x: no such file","details":{"path":"x"}}` + "\n"},
 		{"json without a kind", JSON, false, errors.New("odd"), `{"kind":"bolt/internal-error","msg":"odd","details":{}}` + "\n"},
 		{"ndjson", NDJSON, false, cause,
@@ -465,7 +468,7 @@ func TestPrintError(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := PrintError(&b, tt.format, tt.color, tt.err); err != nil {
+			if err := PrintError(Options{Out: &b, Format: tt.format, Color: tt.color}, tt.err); err != nil {
 				t.Fatal(err)
 			}
 			equal(t, times.ReplaceAllString(b.String(), `"time":"T"`), tt.want)
@@ -473,8 +476,25 @@ func TestPrintError(t *testing.T) {
 	}
 }
 
+// placedError is an error with an excerpt.
+type placedError struct{ error }
+
+func (placedError) Excerpt(int) string { return "a: b: c\n    ^" }
+
+func TestPrintErrorCutsExcerptToWidth(t *testing.T) {
+	_, err := yaml.Decode([]byte("a: "+strings.Repeat("b: ", 100)), "f")
+	var b bytes.Buffer
+	if err := PrintError(Options{Out: &b, Width: 40}, err); err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(b.String(), "\n")
+	if line, _, _ := strings.Cut(shown, "\n"); len([]rune(line)) > 40 || !strings.HasSuffix(line, "…") {
+		t.Errorf("the line is %q", line)
+	}
+}
+
 func TestPrintErrorReturnsWriteErrors(t *testing.T) {
-	if err := PrintError(&brokenPipe{}, Human, false, io.ErrUnexpectedEOF); err == nil {
+	if err := PrintError(Options{Out: &brokenPipe{}, Format: Human}, io.ErrUnexpectedEOF); err == nil {
 		t.Error("no error")
 	}
 }

@@ -55,7 +55,7 @@ func New(ctx context.Context, path string) (*Classifier, error) {
 		}
 		v, err := yaml.DecodeData(text, path)
 		if err != nil {
-			return nil, fault.File(path, err, "Could not parse classifier file at %s: %v", path, err)
+			return nil, yaml.FileError(err, path, "classifier")
 		}
 		nodes, is := v.(*ordered.Map)
 		if !is && v != nil {

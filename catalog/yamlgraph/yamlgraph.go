@@ -88,11 +88,7 @@ func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
 func (r *reader) notYAML(err error) {
 	e := &syntax.Error{File: r.file, Kind: "bad-yaml", Msg: err.Error()}
 	if bad, is := errors.AsType[*yaml.Error](err); is {
-		line, column := bad.Line, bad.Column
-		if column == 0 { // only errors about values have one
-			line, column = yaml.Place([]byte(r.file.Src), bad.Problem)
-		}
-		e.Msg, e.Span.Off = "the graph is not valid YAML: "+bad.Problem, r.offset(line, column)
+		e.Msg, e.Span.Off = "the graph is not valid YAML: "+bad.Problem, r.offset(bad.Line, bad.Column)
 		if bad.Alias {
 			e.Msg = "a graph cannot have aliases: " + bad.Problem
 		}

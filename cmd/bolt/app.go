@@ -112,7 +112,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if beside || c.data && !a.format().Data {
 		out, color = sys.err, a.ErrColor()
 	}
-	if werr := output.PrintError(out, a.format(), color, err); werr != nil {
+	if werr := output.PrintError(output.Options{Format: a.format(), Out: out, Color: color, Width: screen.Width(out)}, err); werr != nil {
 		return written(werr)
 	}
 	if !beside || a.format() == output.Human { // else only the error is on standard error

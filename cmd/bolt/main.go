@@ -20,7 +20,10 @@ import (
 	"time"
 
 	"bolt/cli"
+	"bolt/format/fault"
 	"bolt/internal/safetext"
+	"bolt/output"
+	"bolt/output/screen"
 	"bolt/run"
 )
 
@@ -92,9 +95,12 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 	if _, ok := errors.AsType[*besideError](err); ok {
 		out = sys.err
 	}
-	fmt.Fprintln(out, safetext.TerminalString(err.Error()))
+	_ = output.PrintError(output.Options{Format: output.Human, Out: out, Width: screen.Width(out)}, err)
 	if e, ok := errors.AsType[*cli.UsageError](err); ok && e.Hint != "" {
 		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(e.Hint))
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
+		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(f.Hint))
 	}
 	return exitFailed
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"bolt/cli"
 	"bolt/environment"
+	"bolt/format/yaml"
 	"bolt/output/listing"
 	"bolt/plans"
+	"bolt/plans/executor"
 	"bolt/plans/graph"
 )
 
@@ -21,7 +24,9 @@ func (a *app) plans() *plans.Library {
 func showPlans(ctx context.Context, a *app, o *listOptions) error {
 	if o.name != "" {
 		p, err := a.plans().Find(ctx, o.name)
-		if err != nil {
+		if _, syntax := errors.AsType[*yaml.Error](err); syntax && !a.format().Data {
+			return executor.Placed(err) // the message has no file
+		} else if err != nil {
 			return err
 		}
 		return written(listing.PrintPlan(a.sys.out, a.listOptions(), p))

@@ -40,7 +40,7 @@ func TestPlaces(t *testing.T) {
 		column int
 	}{
 		{o.YAML, "a: 1\nb: 2026-01-02\n", 2, 4},
-		{o.YAML, "a: 1\nb: [\n", 2, 0},
+		{o.YAML, "a: 1\nb: [\n", 2, 4},
 		{o.JSON, "{\"a\": // comments\n /* are */ 1e400}", 2, 12},
 		{o.JSON, "{\"a\": 1,\n", 2, 1},
 		{o.HOCON, "a: 1\nb: ]\n", 2, 0},

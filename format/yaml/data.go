@@ -9,7 +9,7 @@ import (
 	"math/big"
 	"slices"
 
-	yamlv3 "gopkg.in/yaml.v3"
+	yamlv4 "go.yaml.in/yaml/v4"
 
 	"bolt/format/ordered"
 )
@@ -88,47 +88,47 @@ func DecodeLocated(data []byte, file string) (v any, at func(path ...any) (line,
 // Locate is what DecodeLocated tells of places, for text that was decoded
 // before; 0 where nothing is known.
 func Locate(data []byte, path ...any) (line, column int) {
-	var doc yamlv3.Node
-	if yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc) != nil {
+	var doc yamlv4.Node
+	if yamlv4.NewDecoder(bytes.NewReader(data)).Decode(&doc) != nil {
 		return 0, 0
 	}
 	return locate(&doc, path)
 }
 
-func decodeData(data []byte, file string) (any, *yamlv3.Node, error) {
-	var doc yamlv3.Node
+func decodeData(data []byte, file string) (any, *yamlv4.Node, error) {
+	var doc yamlv4.Node
 	if crowded(data) {
 		return nil, nil, tooCrowded(file)
 	}
-	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	err := yamlv4.NewDecoder(bytes.NewReader(data)).Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, &doc, nil
 	}
 	if err != nil {
-		return nil, nil, syntaxError(err, file)
+		return nil, nil, syntaxError(err, data, file)
 	}
-	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv3.Node]any{}, size: map[*yamlv3.Node]int{}}
+	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv4.Node]any{}, size: map[*yamlv4.Node]int{}}
 	v, _, err := d.value(&doc, 0)
-	return v, &doc, err
+	return v, &doc, withLine(err, data)
 }
 
 type dataDecoder struct {
 	decoder
-	anchors map[*yamlv3.Node]any // what anchored nodes are; those in work are nil
-	size    map[*yamlv3.Node]int // of anchored nodes: how many values they are
+	anchors map[*yamlv4.Node]any // what anchored nodes are; those in work are nil
+	size    map[*yamlv4.Node]int // of anchored nodes: how many values they are
 	aliased int
-	scalars func(n *yamlv3.Node) (any, error) // nil: as Psych
+	scalars func(n *yamlv4.Node) (any, error) // nil: as Psych
 }
 
 // value returns what n is, and how many values that are.
-func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err error) {
+func (d *dataDecoder) value(n *yamlv4.Node, depth int) (v any, size int, err error) {
 	if depth > maxDepth {
 		return nil, 0, d.fail(n, "collections are nested deeper than %d", maxDepth)
 	}
 	if err := d.foreign(n); err != nil {
 		return nil, 0, err
 	}
-	if n.Kind == yamlv3.AliasNode {
+	if n.Kind == yamlv4.AliasNode {
 		v, done := d.anchors[n.Alias]
 		if !done || v == nil && d.size[n.Alias] == 0 {
 			return nil, 0, d.fail(n, "the alias *%s is inside of what it stands for", n.Value)
@@ -143,12 +143,12 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 		defer func() { d.anchors[n], d.size[n] = v, size }()
 	}
 	switch n.Kind {
-	case yamlv3.DocumentNode:
+	case yamlv4.DocumentNode:
 		if len(n.Content) == 0 {
 			return nil, 1, nil
 		}
 		return d.value(n.Content[0], depth)
-	case yamlv3.SequenceNode:
+	case yamlv4.SequenceNode:
 		list := make([]any, len(n.Content))
 		size = 1
 		for i, c := range n.Content {
@@ -159,7 +159,7 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 			list[i], size = e, size+more
 		}
 		return list, size, nil
-	case yamlv3.MappingNode:
+	case yamlv4.MappingNode:
 		return d.mapping(n, depth)
 	}
 	if d.scalars != nil {
@@ -170,10 +170,10 @@ func (d *dataDecoder) value(n *yamlv3.Node, depth int) (v any, size int, err err
 	return v, 1, err
 }
 
-func (d *dataDecoder) scalar(n *yamlv3.Node, depth int) (any, error) {
-	if n.Kind == yamlv3.ScalarNode {
+func (d *dataDecoder) scalar(n *yamlv4.Node, depth int) (any, error) {
+	if n.Kind == yamlv4.ScalarNode {
 		switch {
-		case n.Style&yamlv3.TaggedStyle != 0 && (n.Tag == "!!binary" || n.Tag == "!binary"):
+		case n.Style&yamlv4.TaggedStyle != 0 && (n.Tag == "!!binary" || n.Tag == "!binary"):
 			v, err := d.decoder.value(n, depth)
 			if s, ok := v.(string); ok {
 				return []byte(s), err
@@ -188,7 +188,7 @@ func (d *dataDecoder) scalar(n *yamlv3.Node, depth int) (any, error) {
 	return d.decoder.value(n, depth)
 }
 
-func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
+func (d *dataDecoder) mapping(n *yamlv4.Node, depth int) (any, int, error) {
 	var m mixed
 	size := 1
 	content := n.Content
@@ -207,7 +207,7 @@ func (d *dataDecoder) mapping(n *yamlv3.Node, depth int) (any, int, error) {
 		}
 		size += more
 		_, list := v.([]any) // by an alias is no merge for Psych
-		if k == "<<" && isMerge(key) && (!list || value.Kind != yamlv3.AliasNode) && m.merge(v) {
+		if k == "<<" && isMerge(key) && (!list || value.Kind != yamlv4.AliasNode) && m.merge(v) {
 			continue
 		}
 		if !m.set(k, v) {
@@ -275,7 +275,7 @@ func (m *mixed) value() any {
 }
 
 // key is value for the key of a mapping.
-func (d *dataDecoder) key(n *yamlv3.Node, depth int) (any, error) {
+func (d *dataDecoder) key(n *yamlv4.Node, depth int) (any, error) {
 	k, _, err := d.value(n, depth+1)
 	if s, ok := k.(Symbol); ok {
 		return string(s), err
@@ -309,24 +309,24 @@ func (p *Pairs) set(k, v any) bool {
 }
 
 // locate walks the tree; aliases are followed.
-func locate(n *yamlv3.Node, path []any) (line, column int) {
-	if n.Kind == yamlv3.DocumentNode && len(n.Content) > 0 {
+func locate(n *yamlv4.Node, path []any) (line, column int) {
+	if n.Kind == yamlv4.DocumentNode && len(n.Content) > 0 {
 		n = n.Content[0]
 	}
 	line, column = n.Line, n.Column
 	for _, p := range path {
-		for n.Kind == yamlv3.AliasNode {
+		for n.Kind == yamlv4.AliasNode {
 			n = n.Alias
 		}
-		var next *yamlv3.Node
+		var next *yamlv4.Node
 		switch p := p.(type) {
 		case int:
-			if n.Kind == yamlv3.SequenceNode && p < len(n.Content) {
+			if n.Kind == yamlv4.SequenceNode && p < len(n.Content) {
 				next = n.Content[p]
 				line, column = next.Line, next.Column
 			}
 		case string:
-			for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
+			for i := 0; n.Kind == yamlv4.MappingNode && i+1 < len(n.Content); i += 2 {
 				if n.Content[i].Value == p {
 					next = n.Content[i+1]
 					line, column = n.Content[i].Line, n.Content[i].Column

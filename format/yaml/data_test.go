@@ -71,7 +71,7 @@ func TestDecodeDataErrors(t *testing.T) {
 		{"date", "a: 2026-01-02", "is a date"},
 		{"Ruby object", "a: !ruby/object:Object {}", "asks for a Ruby object"},
 		{"collection as key", "? [1]\n: 2", "a collection cannot be a key"},
-		{"syntax", "a: [", "f.yaml, line 1"},
+		{"syntax", "a: [", "f.yaml, line 1, column 4"},
 	} {
 		_, err := DecodeData([]byte(c.in), "f.yaml")
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	yamlv3 "gopkg.in/yaml.v3"
+	yamlv4 "go.yaml.in/yaml/v4"
 
 	"bolt/format/ordered"
-	"bolt/internal/lazyregexp"
 )
 
 // maxDepth limits how deep collections may nest, so that hostile text cannot
@@ -26,48 +25,34 @@ const maxDepth = 500
 // are no strings become strings, as Ruby's JSON writes them. file is for
 // messages. Errors are *Error.
 func Decode(data []byte, file string) (any, error) {
-	var doc yamlv3.Node
-	err := yamlv3.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	var doc yamlv4.Node
+	err := yamlv4.NewDecoder(bytes.NewReader(data)).Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, syntaxError(err, file)
+		return nil, syntaxError(err, data, file)
 	}
 	d := decoder{file: file}
-	return d.value(&doc, 0)
-}
-
-// where takes the line out of the library's message; it tells no column.
-var where = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
-
-func syntaxError(err error, file string) error {
-	e := &Error{File: file, Problem: err.Error()}
-	if m := where().FindStringSubmatch(err.Error()); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-		e.Problem = m[2]
-	}
-	if strings.Contains(e.Problem, "unknown anchor") {
-		e.Alias = true
-	}
-	return e
+	v, err := d.value(&doc, 0)
+	return v, withLine(err, data)
 }
 
 type decoder struct{ file string }
 
-func (d *decoder) fail(n *yamlv3.Node, format string, args ...any) error {
+func (d *decoder) fail(n *yamlv4.Node, format string, args ...any) error {
 	return &Error{File: d.file, Line: n.Line, Column: n.Column, Problem: fmt.Sprintf(format, args...)}
 }
 
 // foreign refuses what is not data.
-func (d *decoder) foreign(n *yamlv3.Node) error {
-	if n.Style&yamlv3.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
+func (d *decoder) foreign(n *yamlv4.Node) error {
+	if n.Style&yamlv4.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
 		return d.fail(n, "the tag %s asks for a Ruby object", n.Tag)
 	}
 	return nil
 }
 
-func (d *decoder) value(n *yamlv3.Node, depth int) (any, error) {
+func (d *decoder) value(n *yamlv4.Node, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, d.fail(n, "collections are nested deeper than %d", maxDepth)
 	}
@@ -75,14 +60,14 @@ func (d *decoder) value(n *yamlv3.Node, depth int) (any, error) {
 		return nil, err
 	}
 	switch n.Kind {
-	case yamlv3.DocumentNode:
+	case yamlv4.DocumentNode:
 		if len(n.Content) == 0 {
 			return nil, nil
 		}
 		return d.value(n.Content[0], depth)
-	case yamlv3.AliasNode:
+	case yamlv4.AliasNode:
 		return nil, &Error{File: d.file, Line: n.Line, Column: n.Column, Problem: "alias *" + n.Value, Alias: true}
-	case yamlv3.SequenceNode:
+	case yamlv4.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, c := range n.Content {
 			v, err := d.value(c, depth+1)
@@ -92,13 +77,13 @@ func (d *decoder) value(n *yamlv3.Node, depth int) (any, error) {
 			list[i] = v
 		}
 		return list, nil
-	case yamlv3.MappingNode:
+	case yamlv4.MappingNode:
 		return d.mapping(n, depth)
 	}
 	return d.scalar(n)
 }
 
-func (d *decoder) mapping(n *yamlv3.Node, depth int) (any, error) {
+func (d *decoder) mapping(n *yamlv4.Node, depth int) (any, error) {
 	m := &ordered.Map{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, err := d.value(n.Content[i], depth+1)
@@ -119,8 +104,8 @@ func (d *decoder) mapping(n *yamlv3.Node, depth int) (any, error) {
 
 // isMerge reports whether a key that is << asks for a merge. For Psych it does
 // also in quotes.
-func isMerge(key *yamlv3.Node) bool {
-	return key.Style&yamlv3.TaggedStyle == 0 || key.Tag != "!!str"
+func isMerge(key *yamlv4.Node) bool {
+	return key.Style&yamlv4.TaggedStyle == 0 || key.Tag != "!!str"
 }
 
 // mergeInto does what the merge key (https://yaml.org/type/merge.html) asks
@@ -147,8 +132,8 @@ func mergeInto(m *ordered.Map, v any) bool {
 	return false
 }
 
-func (d *decoder) scalar(n *yamlv3.Node) (any, error) {
-	if n.Style&yamlv3.TaggedStyle != 0 {
+func (d *decoder) scalar(n *yamlv4.Node) (any, error) {
+	if n.Style&yamlv4.TaggedStyle != 0 {
 		switch n.Tag {
 		case "!!str", "!str":
 			return n.Value, nil
@@ -176,13 +161,13 @@ func (d *decoder) scalar(n *yamlv3.Node) (any, error) {
 		}
 		return d.plain(n)
 	}
-	if n.Style&(yamlv3.SingleQuotedStyle|yamlv3.DoubleQuotedStyle|yamlv3.LiteralStyle|yamlv3.FoldedStyle) != 0 {
+	if n.Style&(yamlv4.SingleQuotedStyle|yamlv4.DoubleQuotedStyle|yamlv4.LiteralStyle|yamlv4.FoldedStyle) != 0 {
 		return n.Value, nil
 	}
 	return d.plain(n)
 }
 
-func (d *decoder) plain(n *yamlv3.Node) (any, error) {
+func (d *decoder) plain(n *yamlv4.Node) (any, error) {
 	v, refused := resolve(n.Value)
 	if refused != "" {
 		return nil, d.fail(n, "%s is a %s, which is not supported here; put it in quotes to make it a string", clip(n.Value), refused)

@@ -106,14 +106,14 @@ func TestDecodeErrors(t *testing.T) {
 		alias        bool
 		says         string
 	}{
-		{"unclosed list", "groups: [\n", 1, 0, false, "did not find"},
+		{"unclosed list", "groups: [\n", 1, 9, false, "did not find"},
 		{"alias", "a: &x {b: 1}\nc: *x\n", 2, 4, true, "*x"},
-		{"unknown alias", "c: *x\n", 0, 0, true, "x"},
+		{"unknown alias", "c: *x\n", 1, 4, true, "x"},
 		{"date", "a: 1\nb: 2024-01-02\n", 2, 4, false, "date"},
 		{"symbol", "a: :foo\n", 1, 4, false, "symbol"},
 		{"symbol key", ":a: 1\n", 1, 1, false, "symbol"},
 		{"ruby object", "a: !ruby/object:Object {}\n", 1, 4, false, "Ruby object"},
-		{"tab", "a:\n\tb: 1\n", 2, 0, false, "cannot start"},
+		{"tab", "a:\n\tb: 1\n", 2, 1, false, "cannot start"},
 		{"bad binary", "a: !!binary '***'\n", 1, 4, false, "base64"},
 		{"digits", "a: " + strings.Repeat("1", 2_000_000), 1, 4, false, "111… is a number of too many digits"},
 		{"hours", "a: " + strings.Repeat("1", 2_000_000) + ":30", 1, 4, false, "number of too many digits"},

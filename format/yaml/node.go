@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"unicode/utf8"
 
-	yamlv3 "gopkg.in/yaml.v3"
+	yamlv4 "go.yaml.in/yaml/v4"
 
 	"bolt/format/ordered"
 )
@@ -52,61 +51,41 @@ func decodeNodes(data []byte, file string, times bool) (*Node, error) {
 	if crowded(data) {
 		return nil, tooCrowded(file)
 	}
-	var doc yamlv3.Node
-	documents := yamlv3.NewDecoder(bytes.NewReader(data))
+	var doc yamlv4.Node
+	documents := yamlv4.NewDecoder(bytes.NewReader(data))
 	err := documents.Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, syntaxError(err, file)
+		return nil, syntaxError(err, data, file)
 	}
 	if times {
-		var second yamlv3.Node
+		var second yamlv4.Node
 		switch err := documents.Decode(&second); {
 		case err == nil:
-			return nil, &Error{File: file, Line: second.Line, Column: second.Column, Problem: "a second document, and only one is allowed"}
+			return nil, withLine(&Error{File: file, Line: second.Line, Column: second.Column, Problem: "a second document, and only one is allowed"}, data)
 		case !errors.Is(err, io.EOF):
-			return nil, syntaxError(err, file)
+			return nil, syntaxError(err, data, file)
 		}
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
-	d := nodeDecoder{decoder: decoder{file: file}, times: times, rest: data, line: 1, column: 1}
-	return d.node(doc.Content[0], 0)
+	d := nodeDecoder{decoder: decoder{file: file}, times: times, cursor: begin(data)}
+	n, err := d.node(doc.Content[0], 0)
+	return n, withLine(err, data)
 }
 
 // A nodeDecoder goes along the text while it visits the nodes, which come in
 // the order of the text.
 type nodeDecoder struct {
 	decoder
-	times        bool // are strings
-	rest         []byte
-	off          int // bytes before rest
-	line, column int // of rest, as the library counts them
+	times bool // are strings
+	cursor
 }
 
-// offset returns where a line and column are.
-func (d *nodeDecoder) offset(line, column int) int {
-	for len(d.rest) > 0 && (d.line < line || d.line == line && d.column < column) {
-		r, size := utf8.DecodeRune(d.rest)
-		switch {
-		case r == '\r' && bytes.HasPrefix(d.rest, []byte("\r\n")):
-			size = 2
-			fallthrough
-		case r == '\n', r == '\r', r == '\u0085', r == '\u2028', r == '\u2029':
-			d.line, d.column = d.line+1, 1
-		case r == '\ufeff' && d.off == 0: // the mark at the beginning is no column
-		default:
-			d.column++
-		}
-		d.rest, d.off = d.rest[size:], d.off+size
-	}
-	return d.off
-}
-
-func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
+func (d *nodeDecoder) node(n *yamlv4.Node, depth int) (*Node, error) {
 	node := &Node{Line: n.Line, Column: n.Column, Offset: d.offset(n.Line, n.Column)}
 	if err := d.foreign(n); err != nil {
 		return nil, err
@@ -115,7 +94,7 @@ func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
 		return nil, d.fail(n, "collections are nested deeper than %d", maxDepth)
 	}
 	switch n.Kind {
-	case yamlv3.SequenceNode:
+	case yamlv4.SequenceNode:
 		node.Style = List
 		for _, c := range n.Content {
 			item, err := d.node(c, depth+1)
@@ -125,7 +104,7 @@ func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
 			node.Items = append(node.Items, item)
 		}
 		return node, nil
-	case yamlv3.MappingNode:
+	case yamlv4.MappingNode:
 		node.Style = Mapping
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, err := d.node(n.Content[i], depth+1)
@@ -143,7 +122,7 @@ func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
 		}
 		return node, nil
 	}
-	if d.times && n.Kind == yamlv3.ScalarNode && n.Style == 0 && (timeLike().MatchString(n.Value) || dateLike().MatchString(n.Value)) {
+	if d.times && n.Kind == yamlv4.ScalarNode && n.Style == 0 && (timeLike().MatchString(n.Value) || dateLike().MatchString(n.Value)) {
 		node.Text, node.Value = n.Value, n.Value
 		return node, nil
 	}
@@ -155,15 +134,15 @@ func (d *nodeDecoder) node(n *yamlv3.Node, depth int) (*Node, error) {
 	return node, nil
 }
 
-func styleOf(n *yamlv3.Node) Style {
+func styleOf(n *yamlv4.Node) Style {
 	switch {
-	case n.Style&yamlv3.DoubleQuotedStyle != 0:
+	case n.Style&yamlv4.DoubleQuotedStyle != 0:
 		return DoubleQuoted
-	case n.Style&yamlv3.LiteralStyle != 0:
+	case n.Style&yamlv4.LiteralStyle != 0:
 		return Literal
-	case n.Style&yamlv3.FoldedStyle != 0:
+	case n.Style&yamlv4.FoldedStyle != 0:
 		return Folded
-	case n.Style&(yamlv3.SingleQuotedStyle|yamlv3.TaggedStyle) != 0:
+	case n.Style&(yamlv4.SingleQuotedStyle|yamlv4.TaggedStyle) != 0:
 		return SingleQuoted
 	}
 	return Plain

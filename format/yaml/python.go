@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	yamlv3 "gopkg.in/yaml.v3"
+	yamlv4 "go.yaml.in/yaml/v4"
 
 	"bolt/format/ordered"
 	"bolt/internal/lazyregexp"
@@ -34,29 +34,29 @@ func DecodePython(data []byte, file string, tagged func(tag, text string) (v any
 	if crowded(data) {
 		return nil, tooCrowded(file)
 	}
-	var doc yamlv3.Node
-	documents := yamlv3.NewDecoder(bytes.NewReader(data))
+	var doc yamlv4.Node
+	documents := yamlv4.NewDecoder(bytes.NewReader(data))
 	err := documents.Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, syntaxError(err, file)
+		return nil, syntaxError(err, data, file)
 	}
-	var second yamlv3.Node
+	var second yamlv4.Node
 	if err := documents.Decode(&second); err == nil {
-		return nil, &Error{File: file, Line: second.Line, Problem: "a second document begins, and only one can be read"}
+		return nil, withLine(&Error{File: file, Line: second.Line, Problem: "a second document begins, and only one can be read"}, data)
 	} else if !errors.Is(err, io.EOF) {
-		return nil, syntaxError(err, file)
+		return nil, syntaxError(err, data, file)
 	}
-	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv3.Node]any{}, size: map[*yamlv3.Node]int{}}
-	d.scalars = func(n *yamlv3.Node) (any, error) { return d.python(n, tagged) }
+	d := &dataDecoder{decoder: decoder{file: file}, anchors: map[*yamlv4.Node]any{}, size: map[*yamlv4.Node]int{}}
+	d.scalars = func(n *yamlv4.Node) (any, error) { return d.python(n, tagged) }
 	v, _, err := d.value(&doc, 0)
-	return textKeys(v), err
+	return textKeys(v), withLine(err, data)
 }
 
-func (d *dataDecoder) python(n *yamlv3.Node, tagged func(string, string) (any, bool)) (any, error) {
-	if n.Style&yamlv3.TaggedStyle != 0 {
+func (d *dataDecoder) python(n *yamlv4.Node, tagged func(string, string) (any, bool)) (any, error) {
+	if n.Style&yamlv4.TaggedStyle != 0 {
 		switch n.Tag {
 		case "!!str", "!":
 			return n.Value, nil
@@ -74,7 +74,7 @@ func (d *dataDecoder) python(n *yamlv3.Node, tagged func(string, string) (any, b
 		}
 		return nil, d.fail(n, "the tag %s is not known", clip(n.Tag))
 	}
-	if n.Style&(yamlv3.SingleQuotedStyle|yamlv3.DoubleQuotedStyle|yamlv3.LiteralStyle|yamlv3.FoldedStyle) != 0 {
+	if n.Style&(yamlv4.SingleQuotedStyle|yamlv4.DoubleQuotedStyle|yamlv4.LiteralStyle|yamlv4.FoldedStyle) != 0 {
 		return n.Value, nil
 	}
 	return pythonScalar(n.Value), nil
@@ -165,10 +165,10 @@ func pythonSixties(s string) any {
 
 // mergesFirst puts what is merged before the other pairs of a mapping, which then
 // take its place.
-func mergesFirst(content []*yamlv3.Node) []*yamlv3.Node {
-	var first, rest []*yamlv3.Node
+func mergesFirst(content []*yamlv4.Node) []*yamlv4.Node {
+	var first, rest []*yamlv4.Node
 	for i := 0; i+1 < len(content); i += 2 {
-		if k := content[i]; k.Value == "<<" && k.Kind == yamlv3.ScalarNode && k.Style == 0 {
+		if k := content[i]; k.Value == "<<" && k.Kind == yamlv4.ScalarNode && k.Style == 0 {
 			first = append(first, content[i], content[i+1])
 		} else {
 			rest = append(rest, content[i], content[i+1])

@@ -17,7 +17,6 @@ package yaml
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -25,40 +24,6 @@ import (
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
 )
-
-// Error says why text is not the YAML that we read.
-type Error struct {
-	File    string // name for messages, "" if there is none
-	Line    int    // from 1; 0 if it is not known
-	Column  int    // from 1; 0 if it is not known
-	Problem string
-	// Alias is set if the text is good YAML but uses an alias.
-	Alias bool
-}
-
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("parse ")
-	if e.File != "" {
-		b.WriteString(e.File)
-	} else {
-		b.WriteString("YAML")
-	}
-	b.WriteString(e.position())
-	b.WriteString(": " + e.Problem)
-	return b.String()
-}
-
-// position is ", line L, column C" as far as it is known.
-func (e *Error) position() string {
-	switch {
-	case e.Line > 0 && e.Column > 0:
-		return fmt.Sprintf(", line %d, column %d", e.Line, e.Column)
-	case e.Line > 0:
-		return fmt.Sprintf(", line %d", e.Line)
-	}
-	return ""
-}
 
 // ReadMap reads the file at path, which must hold a mapping or nothing. what
 // names the kind of file for messages: "inventory", "project". Errors are
@@ -87,15 +52,7 @@ func Read(ctx context.Context, path, what string) ([]byte, error) {
 func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
 	v, err := Decode(data, path)
 	if err != nil {
-		e, ok := errors.AsType[*Error](err)
-		switch {
-		case !ok:
-			return nil, fault.File(path, err, "Could not parse %s file at %s: %v", what, path, err)
-		case e.Alias:
-			return nil, fault.File(path, err, "Could not parse %s file at %s%s\nAliases (*name) are not supported in YAML files: %s",
-				what, path, e.position(), e.Problem)
-		}
-		return nil, fault.File(path, err, "Could not parse %s file at %s%s\n%s", what, path, e.position(), e.Problem)
+		return nil, FileError(err, path, what)
 	}
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -107,7 +64,26 @@ func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
 			return &ordered.Map{}, nil
 		}
 	}
-	return nil, fault.File(path, nil, "Invalid content for %s file at %s\nContent should be a Hash or empty, not %s", what, path, typeName(v))
+	f := fault.File(path, nil, "Invalid content for %s file at %s\nContent should be a Hash or empty, not %s", what, path, typeName(v))
+	if _, is := v.(string); is {
+		f.Hint = colonHint(firstLine(data))
+	}
+	return nil, f
+}
+
+// FileError returns the error of ReadMap for an error of Decode or DecodeData.
+func FileError(err error, path, what string) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return fault.File(path, err, "Could not parse %s file at %s: %v", what, path, err)
+	}
+	problem := e.Problem
+	if e.Alias {
+		problem = "Aliases (*name) are not supported in YAML files: " + problem
+	}
+	f := fault.File(path, err, "Could not parse %s file at %s%s\n%s", what, path, e.position(), problem)
+	f.Hint = e.Hint
+	return f
 }
 
 // typeName is the name of v's type that people know from messages.
@@ -125,4 +101,14 @@ func typeName(v any) string {
 		return "Boolean"
 	}
 	return "Hash"
+}
+
+// firstLine returns the first line that is not blank or a comment.
+func firstLine(data []byte) string {
+	for line := range strings.Lines(string(data)) {
+		if text := strings.TrimSpace(line); text != "" && text[0] != '#' {
+			return line
+		}
+	}
+	return ""
 }

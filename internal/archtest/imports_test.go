@@ -18,7 +18,7 @@ var onlyIn = map[string][]string{
 	"github.com/bodgit/ntlmssp":            {"transport/winrm"},
 	"github.com/skeema/knownhosts":         {"transport/ssh"},
 	"github.com/kevinburke/ssh_config":     {"transport/ssh"},
-	"gopkg.in/yaml.v3":                     {"format/yaml"},
+	"go.yaml.in/yaml/v4":                   {"format/yaml"},
 	"github.com/BurntSushi/toml":           {"inventory/ansible"},
 	"github.com/spf13/cobra":               {"cli/complete"},
 	"github.com/spf13/pflag":               {"cli/complete"},

@@ -62,9 +62,11 @@ func (s *Screen) ErrTerminal() bool { return term.IsTerminal(int(s.err.Fd())) }
 // overwritten again and again.
 func (s *Screen) progress() bool { return s.spinner && !s.dumb && s.ErrTerminal() }
 
-// errWidth is the number of columns of standard error, 0 if unknown.
-func (s *Screen) errWidth() int {
-	width, _, _ := term.GetSize(int(s.err.Fd()))
+func (s *Screen) errWidth() int { return Width(s.err) }
+
+// Width returns the number of columns of a file that is a terminal, 0 if unknown.
+func Width(f *os.File) int {
+	width, _, _ := term.GetSize(int(f.Fd()))
 	return width
 }
 

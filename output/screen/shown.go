@@ -76,7 +76,7 @@ func (s *Screen) ForPlan(o output.Options) (*Shown, error) {
 }
 
 func (s *Screen) sink(o output.Options, out io.Writer) (event.Sink, error) {
-	o.Out, o.Err, o.Color, o.Terminal = out, s.Console, s.Color(), s.Terminal()
+	o.Out, o.Err, o.Color, o.Terminal, o.Width = out, s.Console, s.Color(), s.Terminal(), Width(s.out)
 	return output.New(o)
 }
 

@@ -38,7 +38,7 @@ func (x *Executor) Returned(v value.Value) (event.Returned, error) {
 
 // Event returns the event for a failure that has ended a plan.
 func (f *Failure) Event() event.Failed {
-	e := event.Failed{Msg: f.Msg, Place: f.Place(), Data: f.Map()}
+	e := event.Failed{Msg: f.Msg, Place: f.Place(), Data: f.Map(), Cause: f.Err}
 	if results, ok := f.Results(); ok {
 		e.Results = results
 	} else if r, ok := f.Container(); ok {

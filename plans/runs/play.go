@@ -12,6 +12,7 @@ import (
 	"bolt/environment/unknown"
 	"bolt/event"
 	"bolt/format/fault"
+	"bolt/format/yaml"
 	"bolt/internal/safetext"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
@@ -134,6 +135,9 @@ func (r *Run) explain(ctx context.Context, f *executor.Failure, language *execut
 		hint = r.advice(ctx, f, language)
 	}
 	if cause, ok := errors.AsType[*fault.Error](f.Err); hint == "" && ok {
+		hint = cause.Hint
+	}
+	if cause, ok := errors.AsType[*yaml.Error](f.Err); hint == "" && ok {
 		hint = cause.Hint
 	}
 	if hint != "" {

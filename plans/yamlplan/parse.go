@@ -61,7 +61,7 @@ func yamlFault(err error, file string) error {
 	if e.Alias {
 		msg = "Plans cannot have YAML aliases (*name): " + e.Problem
 	}
-	return &fault.Error{Kind: kindLanguage, Msg: msg, Details: details, Err: err}
+	return &fault.Error{Kind: kindLanguage, Msg: msg, Hint: e.Hint, Details: details, Err: err}
 }
 
 // A problem is one problem of a plan.

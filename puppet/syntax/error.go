@@ -3,7 +3,8 @@ package syntax
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"bolt/internal/excerpt"
 )
 
 // An Error is an error at a position in a file.
@@ -28,7 +29,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Position(), e.Ms
 // position. Tabs are kept, so that the caret is in the right column. A long
 // line is cut to the part around the position, with … at the cuts.
 func (e *Error) Excerpt() string {
-	return excerpt(e.File.Line(e.Span.Off), e.Position().Column)
+	return excerpt.Of(e.File.Line(e.Span.Off), e.Position().Column, excerpt.Width)
 }
 
 // Excerpt returns the line of a position and, if its column is known, a caret
@@ -41,64 +42,9 @@ func (f *File) Excerpt(p Position) string {
 	}
 	line := f.Line(f.lines[n-1])
 	if p.Column < 1 {
-		line, _ = window(line, 0)
-		return line
+		return excerpt.Begin(line, excerpt.Width)
 	}
-	return excerpt(line, p.Column)
-}
-
-func excerpt(line string, column int) string {
-	line, at := window(line, forward(line, 0, column-1))
-	var pad strings.Builder
-	for _, r := range line[:at] {
-		if r != '\t' {
-			r = ' '
-		}
-		pad.WriteRune(r)
-	}
-	return line + "\n" + pad.String() + "^"
-}
-
-// excerptWidth is the largest number of characters of a line in an excerpt.
-const excerptWidth = 160
-
-// window cuts a long line to the part around the byte at, and returns the new
-// offset of that byte.
-func window(line string, at int) (string, int) {
-	// If one side is short, the other side is longer.
-	end := forward(line, at, excerptWidth/2)
-	begin := min(backward(line, end, excerptWidth), at)
-	end = max(forward(line, begin, excerptWidth), at)
-	const cut = "…"
-	part := line[begin:end]
-	at -= begin
-	if begin > 0 {
-		part = cut + part
-		at += len(cut)
-	}
-	if end < len(line) {
-		part += cut
-	}
-	return part, at
-}
-
-// forward returns the offset n characters after from, but not beyond the end.
-func forward(line string, from, n int) int {
-	for i := range line[from:] {
-		if n--; n < 0 {
-			return from + i
-		}
-	}
-	return len(line)
-}
-
-// backward returns the offset n characters before from, but at least 0.
-func backward(line string, from, n int) int {
-	for ; n > 0 && from > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(line[:from])
-		from -= size
-	}
-	return from
+	return excerpt.Of(line, p.Column, excerpt.Width)
 }
 
 // Errors are all errors that were found, in the order of the source.

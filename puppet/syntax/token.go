@@ -1,5 +1,7 @@
 package syntax
 
+import "bolt/internal/excerpt"
+
 // A kind is the kind of a token.
 type kind uint8
 
@@ -181,11 +183,7 @@ var kindText = [kinds]string{
 
 // Shortened truncates a part of a text for a message.
 func Shortened(text string) string {
-	end := forward(text, 0, 100)
-	if end == len(text) {
-		return text
-	}
-	return text[:end] + "…"
+	return excerpt.Begin(text, 100)
 }
 
 // describe describes a token for a message.

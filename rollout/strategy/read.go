@@ -56,9 +56,6 @@ func Read(data []byte, file string) (*Strategy, error) {
 		p := Problem{Text: err.Error()}
 		if bad, is := errors.AsType[*yaml.Error](err); is {
 			p = Problem{Line: bad.Line, Column: bad.Column, Text: bad.Problem}
-			if p.Column == 0 {
-				p.Line, p.Column = yaml.Place(data, bad.Problem)
-			}
 		}
 		return nil, &Errors{File: file, Problems: []Problem{p}}
 	}

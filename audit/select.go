@@ -11,14 +11,15 @@ import (
 )
 
 // FilesOf returns the named files. If there are none, it returns the files of the log at
-// path, as Log.Files does. path is "" if the configuration has no log.
-func FilesOf(path string, named []string) ([]string, error) {
+// path, as Log.Files does. path is "" if the configuration has no log. command is the name of
+// the command, for the hint.
+func FilesOf(command, path string, named []string) ([]string, error) {
 	switch {
 	case len(named) > 0:
 		return named, nil
 	case path == "":
 		return nil, &fault.Error{Kind: Kind, Msg: "There is no audit log: no configuration names one.",
-			Hint: "audit: {path: audit.jsonl} in bolt-project.yaml does; or name a file: bolt audit show FILE."}
+			Hint: "Set audit: {path: audit.jsonl} in bolt-project.yaml, or name a file: bolt " + command + " FILE."}
 	}
 	return New(path, time.Now).Files(), nil
 }

@@ -75,14 +75,14 @@ func TestParseHash(t *testing.T) {
 }
 
 func TestFilesOf(t *testing.T) {
-	if files, err := FilesOf("log", []string{"a", "b"}); err != nil || strings.Join(files, " ") != "a b" {
+	if files, err := FilesOf("audit show", "log", []string{"a", "b"}); err != nil || strings.Join(files, " ") != "a b" {
 		t.Errorf("named: %q, %v", files, err)
 	}
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
-	if files, err := FilesOf(log, nil); err != nil || len(files) != 1 || files[0] != log {
+	if files, err := FilesOf("audit show", log, nil); err != nil || len(files) != 1 || files[0] != log {
 		t.Errorf("configured: %q, %v", files, err)
 	}
-	if _, err := FilesOf("", nil); err == nil || !strings.Contains(err.Error(), "no audit log") {
+	if _, err := FilesOf("audit show", "", nil); err == nil || !strings.Contains(err.Error(), "no audit log") {
 		t.Errorf("none: %v", err)
 	}
 }

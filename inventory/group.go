@@ -12,6 +12,7 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/nodeset"
+	"bolt/internal/spelling"
 	"bolt/inventory/match"
 	"bolt/transport"
 )
@@ -185,6 +186,9 @@ func (inv *Inventory) misplaced(input *ordered.Map, place string, err error) err
 	return err
 }
 
+// groupKeys are the keys of a group, for the advice about an unknown key.
+var groupKeys = []string{"name", "groups", "targets", "match", "config", "facts", "features", "vars", "plugin_hooks"}
+
 func (inv *Inventory) checkGroupKeys(g *group) error {
 	if _, ok := g.input.Get("nodes"); ok {
 		return inv.invalid([]string{g.name}, "Found the key 'nodes' in group %s: that is an inventory of version 1, which is not supported. "+
@@ -197,7 +201,11 @@ func (inv *Inventory) checkGroupKeys(g *group) error {
 		}
 	}
 	if unexpected != nil {
-		inv.opts.Warn("unknown_group_keys", fmt.Sprintf("Found unexpected key(s) %s in group %s", strings.Join(unexpected, ", "), g.name))
+		text := fmt.Sprintf("Found unexpected key(s) %s in group %s", strings.Join(unexpected, ", "), g.name)
+		if near := spelling.Near(unexpected[0], groupKeys); near != "" && len(unexpected) == 1 {
+			text += fmt.Sprintf(". Did you mean '%s'?", near)
+		}
+		inv.opts.Warn("unknown_group_keys", text)
 	}
 	return inv.checkDataKeys(g.input, g, "")
 }

@@ -464,7 +464,6 @@ groups: [{name: g, bar: 1}]
 		"Unknown option 'foo' at 'targets.0' at iv.yaml. [unknown_option]",
 		"Unknown option 'bogus' at 'config' at iv.yaml. [unknown_option]",
 		"Unknown option 'nope' at 'config.ssh' at iv.yaml. [unknown_option]",
-		"Unknown option 'bar' at 'groups.0' at iv.yaml. [unknown_option]",
 		"[top_level_group_name]",
 		"Found unexpected key(s) bogus in config for group all [unknown_config_keys]",
 		"Found unexpected key(s) foo in target t [unknown_target_keys]",

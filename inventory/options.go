@@ -138,7 +138,8 @@ func fileSchema(config *schema.Schema) *schema.Schema {
 		}),
 	}}
 	groups := &s{Type: schema.Array, Plugins: schema.PluginsAllowed}
-	groups.Items = &s{Type: schema.Hash, Plugins: schema.PluginsAllowed, Required: []string{"name"},
+	// checkGroupKeys warns about unknown keys of a group, also if a plugin has returned them.
+	groups.Items = &s{Type: schema.Hash, Plugins: schema.PluginsAllowed, Additional: &s{Plugins: schema.PluginsAllowed}, Required: []string{"name"},
 		Properties: with(map[string]*s{"name": text, "targets": targets, "groups": groups, "match": {Type: schema.String, Plugins: schema.PluginsForbidden}})}
 	return &s{Type: schema.Hash, Plugins: schema.PluginsAllowed, Properties: with(map[string]*s{
 		"targets": targets, "groups": groups, "version": {Type: schema.Integer, Plugins: schema.PluginsForbidden},

@@ -100,6 +100,13 @@ func (p *Plan) Advice(given *value.Hash) string {
 			advice += fmt.Sprintf(" Did you mean %[2]s instead of %[1]s?", name, near)
 		}
 	}
+	for k, v := range given.All() {
+		name := value.ToString(k)
+		text, isText := v.(value.String)
+		if q := p.Parameter(name); q != nil && isText && !q.Sensitive && q.Type != nil && !value.Instance(q.Type, v) {
+			advice += " " + parameter.Mismatch(name, q.Type, string(text))
+		}
+	}
 	return advice
 }
 

@@ -62,7 +62,7 @@ func checkReadable(what, path string) (fs.FileInfo, error) {
 		return nil, fault.File(path, err, "The %s '%s' is unreadable: %v", what, path, fault.WithoutPath(err))
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
-		return nil, fault.File(path, err, "The %s '%s' is unreadable", what, path)
+		return nil, fault.File(path, err, "The %s '%s' is unreadable: %v", what, path, err)
 	}
 	return info, nil
 }

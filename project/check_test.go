@@ -35,8 +35,8 @@ func TestCheckFile(t *testing.T) {
 		{"missing tree", "cwd/none", CheckTree, "The script 'cwd/none' does not exist"},
 		{"dangling", "cwd/dangling", CheckFile, "The script 'cwd/dangling' does not exist"},
 		{"below a file", "cwd/f/x", CheckFile, "The script 'cwd/f/x' is unreadable: not a directory"},
-		{"no permission", "cwd/bad/sub/y", CheckFile, "The script 'cwd/bad/sub/y' is unreadable"},
-		{"no permission inside", "cwd/bad", CheckTree, "The script 'cwd/bad/sub/y' is unreadable"},
+		{"no permission", "cwd/bad/sub/y", CheckFile, "The script 'cwd/bad/sub/y' is unreadable: permission denied"},
+		{"no permission inside", "cwd/bad", CheckTree, "The script 'cwd/bad/sub/y' is unreadable: permission denied"},
 		{"closed directory", "cwd/shut", CheckTree, "The script 'cwd/shut/y' is unreadable: permission denied"},
 		{"loop", "cwd/loop", CheckTree, "The script 'cwd/loop/again' is a link to a directory that it is in"},
 	}
@@ -109,7 +109,7 @@ func TestRerunErrors(t *testing.T) {
 		name, text, filter string // text "-" makes no file
 		kind, want         string
 	}{
-		{"filter", "-", "sometimes", "bolt/cli-error", "Unexpected option sometimes for '--retry'"},
+		{"filter", "-", "sometimes", "bolt/cli-error", "Unexpected option sometimes for '--rerun': the accepted values are all, failure and success"},
 		{"no file", "-", "all", "bolt/file-error", "Could not read rerun file at cwd/.rerun.json"},
 		{"not JSON", "[", "all", "bolt/file-error", ""},
 		{"empty", "", "all", "bolt/file-error", ""},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -35,12 +36,18 @@ const (
 	rerunFailure = "failure"
 )
 
+// RerunFilters returns the values of --rerun.
+func RerunFilters() []string { return []string{"all", rerunFailure, rerunSuccess} }
+
+// RerunError returns the error for an unknown value of --rerun.
+func RerunError(filter string) error {
+	return fault.New("bolt/cli-error", "Unexpected option %s for '--rerun': the accepted values are all, failure and success", filter)
+}
+
 // Targets returns the names that filter selects: all, failure or success.
 func (r Rerun) Targets(ctx context.Context, filter string) ([]string, error) {
-	switch filter {
-	case "all", rerunFailure, rerunSuccess:
-	default:
-		return nil, fault.New("bolt/cli-error", "Unexpected option %s for '--retry'", filter)
+	if !slices.Contains(RerunFilters(), filter) {
+		return nil, RerunError(filter)
 	}
 	entries, err := r.read(ctx)
 	if err != nil {

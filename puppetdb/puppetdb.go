@@ -66,6 +66,7 @@ func service(instance string) server.Service {
 	return server.Service{
 		Name: "PuppetDB", Label: fmt.Sprintf("PuppetDB (%s)", label), Section: section, Kind: kind,
 		Example: "https://puppetdb.example.com:8081", Port: "8081", ReadTimeout: 60 * time.Second,
+		Page:    "docs/puppetdb.md",
 		Slow:    "the setting read_timeout says how long PuppetDB may take; a query for fewer columns or rows is quicker",
 		Refused: "PuppetDB's setting certificate-allowlist must have the name in the certificate that cert names",
 	}

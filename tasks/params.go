@@ -113,6 +113,8 @@ func (t *Task) advice(params *ordered.Map) string {
 		case p != nil && isText && !parameter.Accepts(p.Type, v):
 			if example := jsonExample(p.Type); example != "" {
 				hint += fmt.Sprintf(" Write %s as JSON, for example %s='%s'.", name, name, example)
+			} else if !p.Sensitive {
+				hint += " " + parameter.Mismatch(name, p.Type, v)
 			}
 		}
 	}

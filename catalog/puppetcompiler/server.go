@@ -48,6 +48,7 @@ func NewServer(ctx context.Context, o ServerOptions) (*Server, error) {
 	s := server.Service{
 		Name: "Puppet Server", Label: "Puppet Server", Section: "puppetserver", Kind: kind,
 		Example: "https://puppet.example.com:8140", Port: "8140", ReadTimeout: 5 * time.Minute,
+		Page:    "docs/catalogs.md",
 		Slow:    "the setting read_timeout says how long Puppet Server may take for a catalog",
 		Refused: "the file auth.conf of Puppet Server must allow the certificate or the token to use /puppet/v4/catalog",
 	}

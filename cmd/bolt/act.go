@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -184,8 +186,17 @@ func (a *app) prepare(o *acting.Options, targets []*inventory.Target, terr error
 	return r, err
 }
 
+// warnNoTargets warns that no target was found, and names the inventory and the next step.
 func (a *app) warnNoTargets() {
-	a.logs.Warn("no_targets", "Nothing is done: no targets were found by what --targets, --query, --rerun and --where say.")
+	name := a.source.Name
+	text := fmt.Sprintf("no target of the inventory %s was selected. Run \"bolt inventory show\", and check --targets, --query, --rerun and --where.", name)
+	if a.inv != nil && len(a.inv.AllTargets()) == 0 {
+		text = fmt.Sprintf("the inventory %s has no targets. Add targets to it, or name machines: --targets HOST.", name)
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && name != inventoryVariable {
+			text = fmt.Sprintf("the inventory file %s does not exist. Create it, or name machines: --targets HOST.", name)
+		}
+	}
+	a.logs.Warn("no_targets", "Nothing is done: "+text)
 }
 
 // fatal prints what ended an action that had begun to print.

@@ -70,7 +70,7 @@ const (
 // reads the configuration, and prints what goes wrong in the format asked for.
 func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, sys system, args []string) error {
 	if err := c.Check(args); err != nil {
-		return err
+		return withUsage(p, c, args, err)
 	}
 	bound := c.run(values, args)
 	if err := checkFlags(p, c, bound, values, sys.env(inventoryVariable) != ""); err != nil {

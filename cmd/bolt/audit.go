@@ -41,7 +41,7 @@ func showAudit(ctx context.Context, a *app, o *showAuditOptions) error {
 			return usagef("Invalid parameter specified for option '--last': %v", err)
 		}
 	}
-	files, err := audit.FilesOf(a.config.Audit.Path, o.files)
+	files, err := audit.FilesOf("audit show", a.config.Audit.Path, o.files)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func verifyAudit(ctx context.Context, a *app, o *verifyAuditOptions) error {
 	if o.expect.Given && !ok {
 		return hinted(usagef("Invalid parameter specified for option '--expect': it is no SHA-256"), "bolt audit verify prints the hash of the last record, 64 digits")
 	}
-	files, err := audit.FilesOf(a.config.Audit.Path, o.files)
+	files, err := audit.FilesOf("audit verify", a.config.Audit.Path, o.files)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"bolt/cli"
 	"bolt/cli/acting"
-	"bolt/output"
+	"bolt/project"
 )
 
 // The checks of each command's arguments. They run before any file is read.
@@ -65,7 +66,11 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 	}
 	switch {
 	case targets.Ways() > 1:
-		return usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
+		err := usagef("Only one targeting option can be specified: '--targets', '--rerun', or '--query'")
+		if filter := targets.Rerun; filter.Given && !slices.Contains(project.RerunFilters(), filter.Text) {
+			return hinted(err, "%v", project.RerunError(filter.Text))
+		}
+		return err
 	case c.targets && !targets.Named():
 		return hinted(usagef("Command requires a targeting option: '--targets', '--rerun', or '--query'"),
 			"--where suffices too: it chooses among all targets of the inventory")
@@ -98,16 +103,14 @@ func formatsOf(c *command, options any) (formats []string, hint string) {
 }
 
 // checkFormat refuses a format that a command does not have, in Bolt's words.
-// The error lists only Bolt's formats. The hint names further formats, or another
-// option of the command that has this value.
+// The hint names another option of the command that has this value.
 func checkFormat(p *cli.Program, c *command, options any, given cli.Values) error {
 	formats, hint := formatsOf(c, options)
 	f := given.Last("format")
 	if !given.Has("format") || slices.Contains(formats, f) {
 		return nil
 	}
-	bolts, ours := output.Split(formats)
-	err := usagef("Invalid configuration at command line:\n  Value at 'format' must be one of %s", strings.Join(bolts, ", "))
+	err := usagef("Invalid configuration at command line:\n  Value at 'format' must be one of %s", strings.Join(slices.Sorted(slices.Values(formats)), ", "))
 	if hint != "" && slices.Contains(c.Formats, f) {
 		return hinted(err, "%s", hint)
 	}
@@ -117,8 +120,17 @@ func checkFormat(p *cli.Program, c *command, options any, given cli.Values) erro
 			return hinted(err, "use --%s %s", other.Name, f)
 		}
 	}
-	if len(ours) > 0 {
-		return hinted(err, "another one is %s: %s", ours[0], output.About(ours[0]))
-	}
 	return err
+}
+
+// withUsage adds the usage line to the error of a command without arguments.
+func withUsage(p *cli.Program, c *command, args []string, err error) error {
+	if e, ok := errors.AsType[*usageError](err); !ok || e.Hint != "" || len(args) > 0 {
+		return err
+	}
+	usage := p.Name + " " + c.Name + " " + c.Args
+	if c.targets {
+		usage += " --targets TARGETS"
+	}
+	return hinted(err, "The usage is: %s [options]. \"%s help %s\" describes it.", usage, p.Name, c.Name)
 }

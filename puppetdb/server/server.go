@@ -41,6 +41,7 @@ type Service struct {
 	Port    string // of URLs without one
 	Slow    string // hint for a response that takes too long
 	Refused string // hint for status 403
+	Page    string // of the documentation, about the settings
 	// ReadTimeout is the default of Options.ReadTimeout.
 	ReadTimeout time.Duration
 }
@@ -114,7 +115,7 @@ func New(ctx context.Context, service Service, o Options) (*Client, error) {
 	}
 	if len(c.servers) == 0 {
 		return nil, &fault.Error{Kind: service.Kind, Msg: "server_urls must be specified", Hint: fmt.Sprintf(
-			"set the address of %[2]s under %[1]s in bolt-project.yaml, for example server_urls: [%[3]s]", service.Section, service.Name, service.Example)}
+			"%s is not configured. Set server_urls under %s in bolt-project.yaml, for example server_urls: [%s]. The page %s describes the settings.", service.Name, service.Section, service.Example, service.Page)}
 	}
 	for name := range o.Headers {
 		if !validHeader(name) {

@@ -7,8 +7,11 @@
 package parameter
 
 import (
+	"fmt"
+
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
+	"bolt/internal/safetext"
 	"bolt/puppet/value"
 )
 
@@ -43,4 +46,9 @@ func Choices(t value.Type) []string {
 		}
 	}
 	return nil
+}
+
+// Mismatch describes a value of the command line that is not of the type of its parameter.
+func Mismatch(name string, t value.Type, text any) string {
+	return fmt.Sprintf("The type of %s is %s, and the value %s is not of this type.", name, value.TypeString(t), safetext.Message(fmt.Sprint(text)))
 }

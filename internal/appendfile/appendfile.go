@@ -23,8 +23,8 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// A File is open for appending and locked. Its methods may not be called by several
-// goroutines at a time, except ReadAt.
+// A File is open for appending and locked. Except for ReadAt, its methods must not be
+// called by several goroutines at a time.
 type File struct {
 	file *os.File
 }
@@ -113,7 +113,7 @@ func (f *File) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Cut removes what stands after the first size bytes: a torn tail.
+// Cut removes all bytes after the first size bytes: a torn tail.
 func (f *File) Cut(size int64) error { return f.file.Truncate(size) }
 
 // ReadAt reads as io.ReaderAt does.
@@ -122,9 +122,9 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadAt(p
 // Close ends the lock and closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// BootID returns the ID that the kernel takes at each start of the machine
-// (proc_sys_kernel(5)), "" if it is unknown. After a restart of the machine, a
-// file is certain to contain only the synced lines.
+// BootID returns the ID that the kernel generates at each start of the machine
+// (proc_sys_kernel(5)), or "" if it is unknown. After a restart of the machine, only
+// the synced lines of a file are certain to be there.
 func BootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package archtest holds the import policy, layers.txt, of this module and of
-// the module in clouds, and the tests that keep the source to it and to the rules
-// of style that a program can check. It has no code of its own.
+// Package archtest holds layers.txt, the import policy of this module and of the
+// module in clouds. Its tests check the source against the policy and against the
+// rules of style that a program can check. It has no code of its own.
 package archtest

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// onlyIn names the folders that alone may import an outside package (a module's
-// path stands for all of its packages too).
+// onlyIn names the only folders that may import an outside package. The path of
+// a module covers all of its packages, too.
 var onlyIn = map[string][]string{
 	"golang.org/x/crypto/ssh":              {"transport/ssh", "internal/sshtest", "release/signature", "bench"},
 	"github.com/hiddeco/sshsig":            {"release/signature"},
@@ -38,13 +38,13 @@ var onlyIn = map[string][]string{
 	"github.com/inconshreveable/mousetrap": {},
 }
 
-// TestImports checks every import against layers.txt and onlyIn, and that
-// layers.txt allows nothing that is not made use of.
+// TestImports checks every import against layers.txt and onlyIn, and that each
+// permission of layers.txt is used.
 func TestImports(t *testing.T) {
 	allowed := layers(t)
 	found := make(map[string]bool)
 	unknown := make(map[string]bool)
-	used := make(map[[2]string]bool) // who imports whom
+	used := make(map[[2]string]bool) // importer, import
 	for _, f := range source(t) {
 		rule, known := allowed[f.pkg]
 		if found[f.pkg] = true; !known && !unknown[f.pkg] {
@@ -102,8 +102,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestLayersHaveNoCycle checks that no package can reach itself, and that no
-// top-level folder can: a folder stands above all that it imports.
+// TestLayersHaveNoCycle checks that no package and no top-level folder imports
+// itself through others.
 func TestLayersHaveNoCycle(t *testing.T) {
 	packages := layers(t)
 	folders := make(map[string][]string)

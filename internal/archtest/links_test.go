@@ -18,7 +18,8 @@ var (
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 )
 
-// TestLinks follows the links between the documents: the file exists, and the heading if the link has one.
+// TestLinks checks each link between the documents: the file exists, and so does the heading if the link
+// has one.
 func TestLinks(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	headings := make(map[string]map[string]bool)

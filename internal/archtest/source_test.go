@@ -76,9 +76,10 @@ func (f *file) uses(pkg string, names ...string) []ast.Node {
 // source parses all Go files of the module, and of the module in clouds, whose
 // packages have paths below the same name.
 //
-// It reads them itself rather than ask "go list": the test cache notices the
-// files that a test opens, but not those that its child processes open, so a
-// test built on a subprocess stays green after a bad change.
+// It reads the files itself instead of calling "go list". The test cache
+// notices the files that a test opens, but not the files that its child
+// processes open. A test built on a subprocess would pass from the cache after
+// a bad change.
 func source(t *testing.T) []*file {
 	t.Helper()
 	var files []*file

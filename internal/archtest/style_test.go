@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-// maxLines is the length at which a file surely holds a second subject.
+// maxLines is the most lines that a file may have. A longer file is certain
+// to have a second subject.
 const maxLines = 800
 
-// bannedNames are names that say nothing of what a package is for.
+// bannedNames are names that do not show the purpose of a package.
 var bannedNames = []string{"base", "common", "core", "helper", "helpers", "manager", "misc", "models", "shared", "structs", "types", "util", "utils"}
 
-// TestPackageDocs: each package has exactly one package doc, and it begins
-// as godoc expects.
+// TestPackageDocs checks that each package has exactly one package doc, and
+// that it begins as godoc expects.
 func TestPackageDocs(t *testing.T) {
 	docs := make(map[string][]string)
 	names := make(map[string]string)
@@ -49,8 +50,8 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
-// TestNoHiddenState: no init functions, no package-level variable that is
-// assigned to, no global logger.
+// TestNoHiddenState checks that there are no init functions, no assignments
+// to package-level variables, and no global logger.
 func TestNoHiddenState(t *testing.T) {
 	globals := make(map[string]map[string]bool) // package -> its variables
 	files := source(t)
@@ -176,8 +177,8 @@ func base(e ast.Expr) *ast.Ident {
 	}
 }
 
-// TestProcessIsMainsBusiness: flags, environment, exit and the root context
-// belong to the programs; everything below takes values.
+// TestProcessIsMainsBusiness checks that only the programs use flags, the
+// environment, exit and the root context. All other packages take values.
 func TestProcessIsMainsBusiness(t *testing.T) {
 	rules := []struct {
 		pkg   string
@@ -205,15 +206,16 @@ func TestProcessIsMainsBusiness(t *testing.T) {
 	}
 }
 
-// unfinished are words that mark work left over. The pattern is built from
-// parts so that it does not find itself.
+// unfinished matches words that mark unfinished work. The pattern is built
+// from parts so that it does not match itself.
 var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b`)
 
-// foreign are folders of the machines on which this was written.
+// foreign matches folders of the machines on which this code was written.
 var foreign = regexp.MustCompile(`/(wo` + `rk|tmp/br` + `ief)/\w+`)
 
-// TestNothingLeftOver: files are of readable length, hold no notes to
-// oneself, name no place that only their author has, and skip no test.
+// TestNothingLeftOver checks that files are of readable length, contain no
+// notes about unfinished work and no paths of their author's machine, and
+// skip no test.
 func TestNothingLeftOver(t *testing.T) {
 	for _, f := range source(t) {
 		if f.lines > maxLines {

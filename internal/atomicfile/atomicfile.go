@@ -39,7 +39,7 @@ func WriteOwn(name string, data []byte, mode fs.FileMode) error {
 	return writeOwn(name, data, mode, true)
 }
 
-// WriteUnsynced is WriteOwn for what can be made again, such as a cache: it does not
+// WriteUnsynced is WriteOwn for data that can be made again, such as a cache: it does not
 // wait for the disk. After a crash of the machine, the file may be empty or damaged.
 func WriteUnsynced(name string, data []byte, mode fs.FileMode) error {
 	return writeOwn(name, data, mode, false)
@@ -122,7 +122,7 @@ func commit(f *os.File, name string, old fs.FileInfo, sync bool, fill func(io.Wr
 
 // makeLike gives a new file the mode of the old file and, if the process may set them, its
 // owner and group. If the group cannot be set, the new group gets the permissions of all
-// other users, so that nobody gains access.
+// other users, so that no user gains access.
 func makeLike(f *os.File, old fs.FileInfo) error {
 	mode := old.Mode().Perm()
 	if st, ok := old.Sys().(*syscall.Stat_t); ok && f.Chown(int(st.Uid), int(st.Gid)) != nil && f.Chown(-1, int(st.Gid)) != nil {
@@ -131,7 +131,7 @@ func makeLike(f *os.File, old fs.FileInfo) error {
 	return f.Chmod(mode)
 }
 
-// createTemp is os.CreateTemp with a mode, so that the umask counts.
+// createTemp is os.CreateTemp with a mode, so that the umask takes effect.
 func createTemp(name string, mode fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for range 100 {
@@ -152,9 +152,9 @@ func writeThrough(name string, fill func(io.Writer) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// SyncDir brings the names in a directory to the disk, such as that of a new file. It
-// is no error if the file system cannot do that (some network file systems), or if the
-// user may not read the directory.
+// SyncDir brings the names in a directory to the disk, such as the name of a new file. It
+// returns no error if the file system cannot do that (some network file systems), or if
+// the user may not read the directory.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

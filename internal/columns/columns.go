@@ -60,12 +60,12 @@ func Pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(0, n-Count(s)))
 }
 
-// maxBytes is the number of bytes of a text that Row reads for each column. A character with its combining
-// characters can have more, but then it is not a word of a language.
+// maxBytes is the number of bytes of a string that Row reads for each column. A character with its
+// combining characters can have more bytes, but no word of a language has such characters.
 const maxBytes = 16
 
-// Row returns a text of unknown origin as safe text on one row of at most n columns. If the text is longer, its end is an
-// ellipsis. The work does not grow with the length of s.
+// Row returns a string of unknown origin as safe text on one row of at most n columns. If the string is
+// longer, the row ends with an ellipsis. The work does not grow with the length of s.
 func Row(s string, n int) string {
 	if n <= 0 {
 		return ""

@@ -13,7 +13,8 @@ import (
 
 const applied = root + "/testdata/apply"
 
-// TestApply applies manifests to disposable roots, and compares what that did with what the real puppet apply did.
+// TestApply applies manifests to disposable roots, and compares the results with the recorded results of the
+// real puppet apply.
 func TestApply(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the cases make and enter roots: run this test as root, or leave it out with go test -skip '^TestApply$'")
@@ -40,7 +41,7 @@ func buildWithHelpers(t *testing.T) string {
 	return build(t)
 }
 
-// playApply runs all cases and returns what became of each.
+// playApply runs all cases and returns the outcome of each.
 func playApply(t *testing.T, bolt string) []outcome {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")

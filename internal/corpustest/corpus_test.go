@@ -18,10 +18,11 @@ const (
 	corpus = root + "/testdata/bolt"
 )
 
-// margin is kept of the test's own deadline for stopping the servers.
+// margin is the part of the test's own deadline that is reserved for
+// stopping the servers.
 const margin = 30 * time.Second
 
-// An outcome is what run.py says of one case.
+// An outcome is the report of run.py on one case.
 type outcome struct {
 	Name   string `json:"name"`
 	Passed bool   `json:"passed"`
@@ -57,8 +58,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// withDaemon is the environment in which everything goes through a daemon of
-// the test's own, which ends with the test.
+// withDaemon returns the environment in which every command goes through a
+// daemon of the test's own. The daemon ends with the test.
 func withDaemon(t *testing.T, bolt string) []string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bolt-corpus") // a socket's path must be short
@@ -81,7 +82,7 @@ func withDaemon(t *testing.T, bolt string) []string {
 	return env
 }
 
-// judge compares what became of a case with what is expected of it.
+// judge compares the outcome of a case with the expected outcome.
 func judge(t *testing.T, name string, results map[string]outcome, later, differs map[string]string) {
 	r, ran := results[name]
 	if !ran {
@@ -103,7 +104,7 @@ func judge(t *testing.T, name string, results map[string]outcome, later, differs
 }
 
 // build makes the program as it is shipped: static and without the race
-// detector, so that what is judged is what users get.
+// detector. The test so judges the program that users get.
 func build(t *testing.T) string {
 	t.Helper()
 	bolt := filepath.Join(t.TempDir(), "bolt")
@@ -116,7 +117,7 @@ func build(t *testing.T) string {
 	return bolt
 }
 
-// play runs all cases in an environment and returns what became of each.
+// play runs all cases in an environment and returns the outcome of each.
 func play(t *testing.T, bolt string, env []string) map[string]outcome {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -208,10 +209,10 @@ func list(t *testing.T, file string, names []string) map[string]string {
 	return entries
 }
 
-// readSources opens what the program and the corpus are made of. The test
-// cache knows the files that a test opens, but not those that its child
-// processes open: without this a passed corpus would stay "(cached)" after a
-// change to the program.
+// readSources opens the sources of the program and of the corpus. The test
+// cache knows the files that a test opens, but not the files that its child
+// processes open. Without readSources, a passed corpus would stay "(cached)"
+// after a change to the program.
 func readSources(t *testing.T, corpus string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestControlRepo types the commands of examples/control-repo/README.md.
+// TestControlRepo runs the commands of examples/control-repo/README.md.
 func TestControlRepo(t *testing.T) {
 	example := filepath.Join(root, "examples", "control-repo")
 	readme, err := os.ReadFile(filepath.Join(example, "README.md"))

@@ -14,7 +14,8 @@ import (
 
 const root = "../.."
 
-// A machines is a farm, and what bolt needs to work on it.
+// A machines is a farm, and the files and ports that bolt needs to work on
+// it.
 type machines struct {
 	t    *testing.T
 	dir  string // the farm's
@@ -24,8 +25,8 @@ type machines struct {
 	cwd  string // where bolt runs
 }
 
-// startMachines starts n machines, which end with the test; so does what runs
-// on them.
+// startMachines starts n machines. The machines and all their processes end
+// with the test.
 func startMachines(t *testing.T, n int) *machines {
 	t.Helper()
 	m := &machines{t: t, dir: filepath.Join(t.TempDir(), "farm"), bolt: filepath.Join(t.TempDir(), "bolt")}
@@ -54,11 +55,11 @@ func startMachines(t *testing.T, n int) *machines {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.port = ssh - 12000 // no other farm has it, as none has that of ssh
+	m.port = ssh - 12000 // no other farm has this port, because no other farm has this SSH port
 	return m
 }
 
-// run runs a program, insists on its exit status, and returns what it says.
+// run runs a program, checks its exit status, and returns its output.
 func (m *machines) run(status int, env []string, dir, name string, args ...string) (stdout, stderr string) {
 	m.t.Helper()
 	// Cleanup runs programs too, when the test's context is done.
@@ -82,7 +83,7 @@ func (m *machines) do(args ...string) string {
 	return out
 }
 
-// task runs a task and returns what it gave for each target.
+// task runs a task and returns its result for each target.
 func (m *machines) task(args ...string) map[string]map[string]any {
 	m.t.Helper()
 	out := m.do(append([]string{"task", "run", "--format", "json"}, args...)...)
@@ -102,7 +103,8 @@ func (m *machines) task(args ...string) map[string]map[string]any {
 	return values
 }
 
-// processes are the ids of all that runs in the folders of the machines.
+// processes returns the IDs of all processes that run in the folders of the
+// machines.
 func (m *machines) processes() []string {
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPluginProgram runs the plugin program that docs/plugins-own.md shows, which is
-// the program of examples/plugin-program.
+// TestPluginProgram runs the plugin program of docs/plugins-own.md, which is the
+// program of examples/plugin-program.
 func TestPluginProgram(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join(root, "docs", "plugins-own.md"))
 	if err != nil {

@@ -11,17 +11,19 @@ import (
 	"testing"
 )
 
-// A typed command of a document, with the output that the document shows.
+// A typed is a command of a document, with the output that the document shows.
 type typed struct {
 	command string
 	output  []string
 }
 
-// varying are parts of the output that differ from run to run: numbers, digests and the driver of a rollout.
+// varying matches the parts of the output that differ from run to run: numbers, digests and the driver of a
+// rollout.
 var varying = regexp.MustCompile(`driven by .*|\b[0-9a-f]{12,}\b|[0-9]+(\.[0-9]+)?`)
 
-// TestTutorial types the commands of docs/tutorial.md at three machines, and compares the output. A file that the tutorial shows
-// with cat is written first. A line "..." stands for any lines. Lines can come in another order, because targets answer at the same time.
+// TestTutorial runs the commands of docs/tutorial.md on three machines, and compares the output. A file that
+// the tutorial shows with cat is written first. A line "..." stands for any lines. Lines can come in another
+// order, because targets answer at the same time.
 func TestTutorial(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the test makes machines: run it as root")

@@ -38,8 +38,8 @@ func openShop(t *testing.T) *shop {
 	return &shop{m, fmt.Sprintf("http://127.0.2.1:%d/cgi-bin/order", m.port)}
 }
 
-// while counts the answers that customers of the shop get while something is
-// done; an answer that is no order is one that the test does not accept.
+// while counts the answers that customers of the shop get while do runs.
+// Each answer must be an order.
 func (s *shop) while(do func()) map[string]int {
 	s.t.Helper()
 	var (
@@ -76,7 +76,7 @@ func (s *shop) while(do func()) map[string]int {
 	return answers
 }
 
-// order is what the balancer answers to a customer.
+// order returns the balancer's answer to a customer.
 func (s *shop) order() string {
 	r, err := http.Get(s.url)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *shop) order() string {
 	return strings.TrimSpace(string(body))
 }
 
-// wantAnswers insists on the versions that customers have met.
+// wantAnswers checks the versions that customers have met.
 func (s *shop) wantAnswers(answers map[string]int, versions ...string) {
 	s.t.Helper()
 	var want []string
@@ -105,8 +105,8 @@ func (s *shop) wantAnswers(answers map[string]int, versions ...string) {
 	}
 }
 
-// wantRunning insists on the version of all machines, and on the balancer's
-// word for each of them.
+// wantRunning checks the version of all machines, and the state that the
+// balancer reports for each of them.
 func (s *shop) wantRunning(version string, states map[string]any) {
 	s.t.Helper()
 	healths := s.task("shop::health", "-t", "web")
@@ -131,12 +131,12 @@ func TestRollingUpgrade(t *testing.T) {
 	s.do("plan", "run", "shop::setup", "version=1.0")
 	s.wantRunning("1.0", up)
 
-	// All goes well.
+	// The upgrade succeeds.
 	answers := s.while(func() { s.do("plan", "run", "shop::upgrade", "version=2.0") })
 	s.wantAnswers(answers, "1.0", "2.0")
 	s.wantRunning("2.0", up)
 
-	// A machine is not well with the new release: all go back.
+	// A machine fails with the new release: all machines go back.
 	s.do("command", "run", "echo payment=card >>shared/settings", "-t", "web01,web02,web04")
 	failing := func() string {
 		out, _ := s.run(1, s.env, s.cwd, s.bolt, "plan", "run", "shop::upgrade", "version=3.0", "at_once=2", "wait=4")
@@ -150,7 +150,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	s.wantRunning("2.0", up)
 
-	// It cannot even go back: the customers do not meet it.
+	// The machine cannot go back either: the customers do not meet it.
 	s.do("command", "run", "chmod -x releases/2.0/bin/serve", "-t", "web03")
 	answers = s.while(func() { out = failing() })
 	s.wantAnswers(answers, "2.0", "3.0")
@@ -161,7 +161,7 @@ func TestRollingUpgrade(t *testing.T) {
 		t.Errorf("an upgrade began while web03 was down:\n%s", out)
 	}
 
-	// It is mended, and the upgrade done.
+	// The machine is repaired, and the upgrade succeeds.
 	s.do("command", "run", "chmod +x releases/2.0/bin/serve; echo payment=card >>shared/settings", "-t", "web03")
 	s.do("plan", "run", "shop::rollback", "version=2.0", "-t", "web03")
 	answers = s.while(func() { s.do("plan", "run", "shop::upgrade", "version=3.0", "at_once=2") })
@@ -175,7 +175,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// wantShown: what a reader of the example asks about it has an answer.
+// wantShown checks the output of the commands that show the example.
 func (s *shop) wantShown() {
 	s.t.Helper()
 	for _, c := range []struct {

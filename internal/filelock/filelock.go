@@ -1,7 +1,7 @@
-// Package filelock lets processes that change the same files of a directory
-// take turns: one holds the directory's lock (flock(2)), the others wait. The
-// lock is the directory's own, so nothing is left behind, and it ends with the
-// process that holds it. A file can have one of its own.
+// Package filelock lets processes that change the same files of a directory take turns: one
+// process holds the directory's lock (flock(2)), and the others wait. The lock is on the
+// directory itself, so no lock file is left behind. It ends with the process that holds it. A
+// file can have a lock of its own.
 package filelock
 
 import (
@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstPause and maxPause are how long a waiting process sleeps between two
-// looks at the lock: files are changed within milliseconds.
+// firstPause and maxPause bound the time that a waiting process sleeps between two attempts.
+// Files are changed within milliseconds.
 const (
 	firstPause = time.Millisecond
 	maxPause   = 50 * time.Millisecond
 )
 
-// Dir takes the lock of a directory, which must be readable, and waits for it
-// as long as ctx lets it. Call unlock when the files are written.
+// Dir takes the lock of a directory, which must be readable, and waits for it until ctx ends.
+// Call unlock when the files are written.
 //
-// On file systems without locks (some network ones) there is nothing to wait
-// for: unlock then does nothing.
+// On file systems without locks (some network file systems) Dir does not wait, and unlock
+// does nothing.
 func Dir(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -38,8 +38,8 @@ func Dir(ctx context.Context, dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// File is Dir for a file that is open, for those who change nothing but that: its
-// lock ends when it is closed.
+// File is Dir for an open file, for callers that change only this file. The lock ends when
+// the file is closed.
 func File(ctx context.Context, f *os.File) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		if err := Try(f); !errors.Is(err, ErrHeld) {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// grain is above the grain of file times (a tick of the kernel).
+// grain is longer than the resolution of file times (a tick of the kernel).
 const grain = 20 * time.Millisecond
 
-// A Stamp is the state of a file as far as it can be seen from outside. Stamps are
-// comparable: the file is as it was if they are equal, unless the earlier one was
-// Fresh. The zero Stamp is that of no file.
+// A Stamp is the state of a file without its content. Stamps are comparable: if two
+// are equal, the file has not changed, unless the earlier Stamp was Fresh. The zero
+// Stamp stands for a missing file.
 type Stamp struct {
 	Exists   bool
 	Dev, Ino uint64
@@ -24,7 +24,7 @@ type Stamp struct {
 	UID, GID uint32
 }
 
-// Of returns the stamp of a file whose state is at hand.
+// Of returns the stamp of a file from its FileInfo.
 func Of(info fs.FileInfo) Stamp {
 	s := Stamp{Exists: true, Size: info.Size(), Time: info.ModTime(), Mode: info.Mode()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -33,8 +33,8 @@ func Of(info fs.FileInfo) Stamp {
 	return s
 }
 
-// At returns the stamp of the file at a path now. It is zero if there is none, or if
-// it cannot be looked at.
+// At returns the present stamp of the file at a path. It is zero if the file does
+// not exist or os.Stat fails.
 func At(path string) Stamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,6 +43,6 @@ func At(path string) Stamp {
 	return Of(info)
 }
 
-// Fresh reports whether the file was written so shortly before now that its time may
-// not tell a second change.
+// Fresh reports whether the file was written so recently that a second change might
+// not change its time.
 func (s Stamp) Fresh() bool { return s.Exists && time.Since(s.Time) < grain }

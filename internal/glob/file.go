@@ -16,7 +16,8 @@ func File(pattern, name string, dots bool) bool {
 	return match && err == nil
 }
 
-// Classes replaces the negated classes of a shell, "[!a-z]", by the form of the packages path and filepath, "[^a-z]".
+// Classes replaces the negated classes of a shell, "[!a-z]", by the syntax of the packages path and filepath,
+// "[^a-z]".
 func Classes(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {

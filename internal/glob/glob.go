@@ -1,5 +1,5 @@
 // Package glob matches names with patterns as Ruby's File.fnmatch does, with
-// braces: those for targets, and those that say which tasks and plans a project
+// braces. The patterns select targets, or the tasks and plans that a project
 // lists.
 package glob
 
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxAlternatives limits what the braces of one pattern may expand to; each
-// alternative is compared with every name.
+// maxAlternatives limits the alternatives that the braces of one pattern expand
+// to. Each alternative is compared with every name.
 const maxAlternatives = 4096
 
 // Glob is a compiled pattern: "*", "?", "[a-z]", "[^a-z]", "\x", and "{a,b}".
@@ -18,7 +18,7 @@ const maxAlternatives = 4096
 // name must be written out.
 type Glob []string
 
-// Chars are what makes a word a pattern.
+// Chars are the characters that make a string a pattern.
 const Chars = "*?[]{}"
 
 // Compile compiles a pattern, which ignores the case of letters. Its error does
@@ -95,8 +95,8 @@ func (g Glob) Match(name string) bool {
 	return false
 }
 
-// fnmatch compares by remembering the last star only: to retry an earlier one
-// could match no more than a later one does.
+// fnmatch only remembers the last star: a retry of an earlier star cannot match
+// more than a retry of a later one.
 func fnmatch(p, s string) bool {
 	if s != "" && s[0] == '.' && (p == "" || strings.IndexByte("*?[", p[0]) >= 0) {
 		return false

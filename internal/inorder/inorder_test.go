@@ -36,7 +36,8 @@ func TestEach(t *testing.T) {
 		if got := slices.Collect(Each(nil, double)); got != nil {
 			t.Errorf("of nothing is %v", got)
 		}
-		// Who takes no more ends the work, and who is slow slows it.
+		// If the reader stops, the work ends; if the reader is slow, the
+		// work is slow.
 		begun.Store(0)
 		for v := range Each(list, double) {
 			time.Sleep(time.Second)

@@ -1,5 +1,5 @@
 // Package krb5test starts real Kerberos realms for tests, with an SSH server
-// that takes their tickets (scripts/kdc.sh says what is in them).
+// that accepts their tickets (scripts/kdc.sh describes the realms).
 package krb5test
 
 import (
@@ -15,20 +15,20 @@ import (
 	"testing"
 )
 
-// A Realm is BOLT.TEST with all that scripts/kdc.sh makes.
+// A Realm is BOLT.TEST with everything that scripts/kdc.sh makes.
 type Realm struct {
 	Dir     string // where its files are
 	KDCPort int
 	SSHPort int // on localhost
 
-	config string // a client's own
+	config string // the client's own krb5.conf, if any
 }
 
 // Start starts the realms. They end with the test, also if it is killed.
 func Start(t testing.TB) *Realm {
 	t.Helper()
 	r := &Realm{Dir: t.TempDir()}
-	var held []net.Listener // both at once, so that they differ
+	var held []net.Listener // both are held at the same time, so that they differ
 	for _, port := range []*int{&r.KDCPort, &r.SSHPort} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -47,7 +47,7 @@ func Start(t testing.TB) *Realm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life, err := c.StdinPipe() // it stops at the end of what it reads
+	life, err := c.StdinPipe() // the script stops at the end of its input
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,8 @@ func Start(t testing.TB) *Realm {
 	return r
 }
 
-// script finds the project's file from the directory of a test.
+// script returns the path of scripts/kdc.sh, found from the directory of a
+// test.
 func script(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -91,7 +92,7 @@ func script(t testing.TB) string {
 	}
 }
 
-// Config is the krb5.conf of a client.
+// Config returns the path of the client's krb5.conf.
 func (r *Realm) Config() string { return cmp.Or(r.config, filepath.Join(r.Dir, "krb5.conf")) }
 
 // Environ is an environment with these variables and a PATH that has the
@@ -100,8 +101,8 @@ func (r *Realm) Environ(cache string, more ...string) []string {
 	return append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + r.Dir, "KRB5_CONFIG=" + r.Config(), "KRB5CCNAME=" + cache}, more...)
 }
 
-// Kinit gets a ticket for a principal whose password is its name. Arguments are
-// those of kinit(1).
+// Kinit gets a ticket for a principal whose password equals its name. args are
+// arguments of kinit(1).
 func (r *Realm) Kinit(t testing.TB, cache, principal string, args ...string) {
 	t.Helper()
 	name, _, _ := strings.Cut(principal, "@")

@@ -1,5 +1,5 @@
-// Package lazyregexp compiles patterns when they are first used: a command
-// that lasts a few milliseconds needs none of most of them.
+// Package lazyregexp compiles patterns at their first use. A command that
+// lasts a few milliseconds does not need most of them.
 package lazyregexp
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// New returns what gives the pattern. A wrong one panics at its first use, so
-// each needs a test that uses it.
+// New returns a function that returns the compiled pattern. An invalid
+// pattern panics at its first use, so each pattern needs a test that uses it.
 func New(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -25,7 +25,7 @@ type sink struct {
 	w  io.Writer
 }
 
-// handler gives each record to all sinks whose level it reaches.
+// handler passes each record to all sinks whose level it reaches.
 type handler struct {
 	sinks    []*sink
 	disabled map[string]bool
@@ -33,8 +33,8 @@ type handler struct {
 	group    string // "a.b." inside groups a and b
 }
 
-// fields is what the attributes of a record come to: the three that the
-// layouts know, and the text of the others, each with a space before it.
+// fields holds the attributes of a record: the three that the layouts show,
+// and the text of the others, each with a space before it.
 type fields struct {
 	id, component, target string
 	text                  []byte
@@ -77,7 +77,7 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	if f.id != "" && h.disabled[f.id] && r.Level < slog.LevelError {
 		return nil
 	}
-	r.Message = safetext.TerminalString(r.Message) // texts may come from the far side
+	r.Message = safetext.TerminalString(r.Message) // texts may come from the target
 
 	var b bytes.Buffer
 	var first error
@@ -200,9 +200,9 @@ func (f *fields) add(group string, a slog.Attr) {
 	f.text = append(f.text, text...)
 }
 
-// valueText shows a value by its own methods, or else as JSON. It never uses
-// fmt's %v on a struct: that prints unexported fields without asking them,
-// so that a secret inside would show.
+// valueText formats a value with its own methods, or else as JSON. It never
+// uses fmt's %v on a struct, because %v prints unexported fields without
+// calling their methods, and would print a secret inside.
 func valueText(v slog.Value) (text string) {
 	if v.Kind() == slog.KindTime {
 		return v.Time().Format(time.RFC3339Nano)
@@ -211,7 +211,7 @@ func valueText(v slog.Value) (text string) {
 		return v.String()
 	}
 	defer func() {
-		if recover() != nil { // a String method of a nil pointer, say
+		if recover() != nil { // for example a String method of a nil pointer
 			text = fmt.Sprintf("!%T", v.Any())
 		}
 	}()

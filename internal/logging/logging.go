@@ -1,14 +1,14 @@
-// Package logging writes the operators' log: to the console (stderr) and to
-// files such as bolt-debug.log, each with its own level and layout.
+// Package logging writes the operators' log: to the console (stderr) and to files such
+// as bolt-debug.log, each with its own level and layout.
 //
-// Results of actions are not log records; they go to stdout through
-// output. A Log owns its files until Close; it has no goroutine, and
-// a record is on its way to the kernel when the call that logs it returns.
+// Results of actions are not log records; they go to stdout through output. A Log owns
+// its files until Close. It has no goroutine, and the call that logs a record has
+// passed it to the kernel when it returns.
 //
-// Attributes with a meaning of their own: keyID names a warning, is shown as
-// " [ID: x]" and can be switched off by the user; keyTarget and keyComponent
-// fill the columns of a log file. All others are shown as key=value after the
-// message. Secrets (transport.Secret) redact themselves.
+// Some attributes have a special meaning. keyID names a warning: it is shown as " [ID:
+// x]", and the user can disable the warning by it. keyTarget and keyComponent fill the
+// columns of a log file. All others are shown as key=value after the message. Secrets
+// (transport.Secret) redact themselves.
 package logging
 
 import (
@@ -23,24 +23,24 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// The levels that slog has no name for.
+// The levels that slog does not name.
 const (
 	LevelTrace slog.Level = -8
 	LevelFatal slog.Level = 12
 )
 
-// Keys of the attributes that the layouts know.
+// Keys of the attributes that the layouts show in their own way.
 const (
 	keyID        = "id"
 	keyTarget    = "target"
 	keyComponent = "component"
 )
 
-// fileMode is the mode, before the umask, of a log file that is created: logs
-// hold command lines and names of machines.
+// fileMode is the mode, before the umask, of a new log file: logs contain command lines
+// and names of machines.
 const fileMode = 0o640
 
-// Options says where records go. The zero value discards all.
+// Options selects the destinations of records. The zero value discards all records.
 type Options struct {
 	Console      io.Writer // nil: no console. A record arrives as one Write, one at a time.
 	ConsoleLevel slog.Level
@@ -57,9 +57,9 @@ type File struct {
 	Path   string
 	Level  slog.Level
 	Append bool // keep what earlier runs wrote
-	// Optional makes it a warning, not an error, that the file cannot be
-	// opened. The path of such a file is the program's own choice, so the file must not
-	// be a link, nor a file that another user has put there.
+	// Optional makes it a warning, not an error, that the file cannot be opened. The
+	// program itself chooses the path of such a file, so the file must not be a link or
+	// a file that another user has put there.
 	Optional bool
 }
 
@@ -142,7 +142,7 @@ func (l *Log) WarnEach(id, text string) {
 	}
 }
 
-// Close closes the log files. Nothing may be logged afterwards.
+// Close closes the log files. The Log must not be used afterwards.
 func (l *Log) Close() error {
 	var errs []error
 	for _, f := range l.files {
@@ -152,15 +152,15 @@ func (l *Log) Close() error {
 	return errors.Join(errs...)
 }
 
-// Early keeps warnings from before the log is open: where they may be shown
-// stands in the configuration that caused them. The zero value is ready; it is
-// not safe for concurrent use.
+// Early keeps warnings from before the log is open, because the configuration that
+// causes a warning also configures the log. The zero value is ready to use; it is not
+// safe for concurrent use.
 type Early struct{ warnings [][2]string }
 
 // Warn keeps a warning.
 func (e *Early) Warn(id, text string) { e.warnings = append(e.warnings, [2]string{id, text}) }
 
-// Flush gives the warnings to l, in order, and forgets them.
+// Flush logs the warnings to l, in order, and then removes them.
 func (e *Early) Flush(l *Log) {
 	for _, w := range e.warnings {
 		l.Warn(w[0], w[1])
@@ -168,7 +168,7 @@ func (e *Early) Flush(l *Log) {
 	e.warnings = nil
 }
 
-// Levels lists the names of all levels, the most talkative first.
+// Levels lists the names of all levels, from the most to the least verbose.
 func Levels() []string {
 	var names []string
 	for _, l := range levels() {

@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-// build makes the program in a folder of the test's own.
+// build makes the program in a temporary folder.
 func build(t *testing.T) string {
 	t.Helper()
 	bolt := filepath.Join(t.TempDir(), "bolt")
@@ -34,8 +34,8 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// TestDemoTwiceAtOnce: two demos side by side both succeed, show what they
-// say they show, and leave nothing behind.
+// TestDemoTwiceAtOnce checks that two demos at the same time both succeed,
+// print the documented lines, and leave no processes or folders behind.
 func TestDemoTwiceAtOnce(t *testing.T) {
 	bolt := build(t)
 	t.Run("demos", func(t *testing.T) {
@@ -80,7 +80,7 @@ func processes(t *testing.T, dir string) []string {
 	}
 	var found []string
 	for _, name := range names {
-		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(name), "cwd")) // those that have ended have none
+		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(name), "cwd")) // ended processes have none
 		if line, err := os.ReadFile(name); err == nil && (bytes.Contains(line, []byte(dir+"/")) || strings.HasPrefix(cwd, dir+"/")) {
 			found = append(found, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 		}
@@ -88,8 +88,9 @@ func processes(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestInstall: a staged installation holds the programs, the manual and the
-// completions, and none of them is empty. The installed bolt finds bolt-clouds.
+// TestInstall checks that a staged installation contains the programs, the
+// manual and the completions, and that no file is empty. The installed bolt
+// finds bolt-clouds.
 func TestInstall(t *testing.T) {
 	stage := t.TempDir()
 	// A copy of the sources, so that bin and dist of the checkout stay as

@@ -2,8 +2,8 @@ package nodeset
 
 import "strings"
 
-// Contains reports whether a name is among those that Fold has folded. Names with
-// brackets, commas or blanks in them are not found.
+// Contains reports whether a name is among the names that Fold has folded. Names
+// that contain brackets, commas or blanks are not found.
 func Contains(folded, name string) bool {
 	if name == "" {
 		return false
@@ -35,7 +35,7 @@ func nextWord(s string) (word, rest string) {
 	return s, ""
 }
 
-// holds reports whether a folded word stands for a name, too.
+// holds reports whether the names of a folded word include name.
 func holds(word, name string) bool {
 	before, rest, ranged := strings.Cut(word, "[")
 	list, after, closed := strings.Cut(rest, "]")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxNames is how many names one word may stand for.
+// maxNames limits the names of one word.
 const maxNames = 100_000
 
 // A Set is a word in the notation that Fold writes: text with lists of ranges in
@@ -32,9 +32,10 @@ func (s span) has(n uint64) bool {
 	return s.first <= n && n <= s.last && (n-s.first)%s.step == 0
 }
 
-// Parse reads a word. ok is false if it is not in the notation: if it has no
-// brackets, or others than such with lists of ranges of numbers. The error,
-// for one that is, says why it stands for no names; of the word it quotes a range.
+// Parse reads a word. ok is false if the word is not in the notation: it has no
+// brackets, or its brackets contain something other than lists of ranges of
+// numbers. For a word in the notation, the error is the reason why it stands for
+// no names; it quotes only a range of the word.
 //
 // A range that begins with a zero is padded to the width of its first number, as
 // in pdsh and ClusterShell.
@@ -65,7 +66,7 @@ func Parse(word string) (s *Set, ok bool, err error) {
 	return s, true, err
 }
 
-// ranges reads what stands in one pair of brackets, and counts its names.
+// ranges reads the text of one pair of brackets, and counts its names.
 func (s *Set) ranges(text string) ([]span, error) {
 	var list []span
 	var count uint64
@@ -126,12 +127,12 @@ func parseSpan(text string) (span, error) {
 	return r, nil
 }
 
-// Wide reports whether there is a number of two digits or more: then the word
-// cannot be meant as a pattern, in which brackets stand for one character.
+// Wide reports whether there is a number of two digits or more. Such a word cannot
+// be a pattern, because in a pattern brackets stand for one character.
 func (s *Set) Wide() bool { return s.wide }
 
-// Names lists the names that the word stands for, those of the last brackets
-// changing first.
+// Names lists the names that the word stands for. The numbers of the last brackets
+// change first.
 func (s *Set) Names() []string {
 	names := make([]string, 0, s.size)
 	var fill func(done string, i int)

@@ -69,7 +69,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestAlmostTooMany: the limit is on the names, not on the ranges.
+// TestAlmostTooMany checks that the limit is on the names, not on the ranges.
 func TestAlmostTooMany(t *testing.T) {
 	set, ok, err := Parse("n[1-1000]m[0-99]")
 	if err != nil || !ok || len(set.Names()) != maxNames {
@@ -77,8 +77,8 @@ func TestAlmostTooMany(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is in the notation stands for as many names as it says, no more
-// than allowed.
+// FuzzParse checks that a word in the notation stands for as many names as its
+// size, and for no more than the limit.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"web[01-12,20].x[1-3/2]", "[1-9]", "n[9-1]", "[::1]", "n[00-99][0-9]", "n[1-999999999999999999]"} {
 		f.Add(s)

@@ -1,11 +1,10 @@
 // Package nodeset writes many names as few words, and reads such words: "web[01-12].example.com,db1"
 // for thirteen hosts, in the notation of pdsh and ClusterShell.
 //
-// A name is seen as text with numbers in it. Names that differ in one number
-// only are folded into one word with a list of ranges in brackets; where
-// several numbers differ, the one is taken that leaves the fewest words.
-// Zero-padding is part of a number: 8 and 08 are two. Numbers before an "@" are
-// text: who reads words of people leaves alone what may be a password.
+// A name is text with numbers in it. Names that differ in one number only are folded into one word
+// with a list of ranges in brackets. If several numbers differ, Fold chooses the number that leaves
+// the fewest words. Zero-padding is part of a number: 8 and 08 are different numbers. Numbers before
+// an "@" are text, because they may be part of a password.
 package nodeset
 
 import (
@@ -55,7 +54,7 @@ func Fold(names []string) string {
 	return b.String()
 }
 
-// word is a folded word and the place of its first name.
+// word is a folded word and the position of its first name.
 type word struct {
 	place int
 	text  string
@@ -105,7 +104,7 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 func parseNumber(digits string) number {
 	v, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
-		panic("nodeset: " + err.Error()) // the caller has looked at every byte
+		panic("nodeset: " + err.Error()) // the caller has checked every byte
 	}
 	n := number{v, 1}
 	if len(digits) > 1 && digits[0] == '0' {
@@ -133,8 +132,8 @@ func (p parsed) around(d int) string {
 	return b.String()
 }
 
-// foldShape folds names of one shape along the number that leaves the fewest
-// words, the last of several such.
+// foldShape folds the names of one shape along the number that leaves the fewest words. If several
+// numbers do, it takes the last of them.
 func foldShape(set []parsed) []word {
 	var best map[string][]parsed
 	for d := range set[0].numbers {
@@ -162,9 +161,8 @@ func foldShape(set []parsed) []word {
 	return words
 }
 
-// byWidth divides names of one number into sets whose numbers can be written
-// with one padding. A number without leading zeros fits every padding that is
-// not wider than it.
+// byWidth divides names of one number into sets whose numbers can be written with one padding. A
+// number without leading zeros fits every padding that is not wider than the number.
 func byWidth(group []parsed) [][]parsed {
 	sets := make(map[int][]parsed)
 	for _, p := range group {
@@ -186,7 +184,7 @@ func byWidth(group []parsed) [][]parsed {
 	return slices.Collect(maps.Values(sets))
 }
 
-// ranges writes the numbers of a set, in brackets unless there is one only.
+// ranges writes the numbers of a set, in brackets unless the set has only one number.
 func ranges(set []parsed) string {
 	if len(set) == 1 {
 		return set[0].numbers[0].String()

@@ -73,7 +73,7 @@ func sameSet(t *testing.T, names []string, folded string) {
 	}
 }
 
-// TestContains finds each name in what it was folded into, and none that is near.
+// TestContains finds each name in its folded words, and finds no similar name.
 func TestContains(t *testing.T) {
 	for range 200 {
 		var names []string
@@ -131,7 +131,7 @@ func words(folded string) []string {
 	})
 }
 
-// TestRoundTrip folds random fleets: what Fold says can be read back.
+// TestRoundTrip folds random names and expands the result of Fold again.
 func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	formats := []string{"web%d", "web%02d", "web%03d.example.com", "r%[2]dn%[1]d", "%d", "%02d%02[2]d", "db", "x%[2]d-%[1]d-%[2]d"}
@@ -151,7 +151,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add("n9 n08 n10 n010 r1n2 r2n2")
 	f.Add("[::1] é1 é2 \xff1")
 	f.Fuzz(func(t *testing.T, s string) {
-		if strings.ContainsAny(s, "[],;") { // stays as it is, or is no name
+		if strings.ContainsAny(s, "[],;") { // stays as it is, or is not a name
 			Fold(strings.Fields(s))
 			return
 		}

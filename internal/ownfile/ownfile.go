@@ -29,7 +29,7 @@ import (
 var (
 	// ErrLink is the error of Open for a symbolic link.
 	ErrLink = errors.New("it is a symbolic link: remove it, or give the path of the file itself")
-	// ErrNotRegular is the error of Open for anything else that is not a file.
+	// ErrNotRegular is the error of Open for anything else that is not a regular file.
 	ErrNotRegular = errors.New("it is not a regular file")
 	// ErrDirectory is the error of Open for a directory that is opened to write.
 	ErrDirectory = errors.New("it is a directory")
@@ -144,7 +144,7 @@ func Follow(path string) (string, error) {
 	return follow(path, func(int) bool { return true })
 }
 
-// follow follows the links of the users that are allowed.
+// follow follows the links whose owners are allowed.
 func follow(path string, allowed func(uid int) bool) (string, error) {
 	at := path
 	for range maxLinks {

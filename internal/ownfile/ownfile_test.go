@@ -21,7 +21,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// place makes a directory with a file "precious" and what a test puts beside it.
+// place makes a directory with a file "precious" and the files that the test's
+// make function adds.
 func place(t *testing.T, make func(dir, path string)) (path, precious string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,6 @@
-// Package peercred tells whose the other end of a unix socket is, and whose a
-// file is: what a client and a daemon of one user have to know of each other.
+// Package peercred returns the user at the other end of a unix socket and the
+// owner of a file. A client and a daemon of one user use it to check each
+// other.
 package peercred
 
 import (
@@ -7,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Owner returns the user whom a file belongs to, -1 if the system does not
-// tell.
+// Owner returns the user ID of a file's owner, or -1 if the system does not
+// report it.
 func Owner(info fs.FileInfo) int {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

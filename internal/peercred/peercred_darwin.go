@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of returns who is at the other end of a unix socket (LOCAL_PEERCRED and
-// LOCAL_PEERPID, unix(4)).
+// Of returns the user and the process at the other end of a unix socket
+// (LOCAL_PEERCRED and LOCAL_PEERPID, unix(4)).
 func Of(conn net.Conn) (uid, pid int, err error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of returns who is at the other end of a unix socket (SO_PEERCRED,
-// unix(7)): for a client who began to listen there, for a server who
-// connected.
+// Of returns the user and the process at the other end of a unix socket
+// (SO_PEERCRED, unix(7)). A client gets the process that began to listen; a
+// server gets the process that connected.
 func Of(conn net.Conn) (uid, pid int, err error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -7,5 +7,5 @@ import (
 	"net"
 )
 
-// Of has no answer here, so nobody is trusted.
+// Of always returns an error on this system, so no peer is trusted.
 func Of(net.Conn) (uid, pid int, err error) { return 0, 0, errors.ErrUnsupported }

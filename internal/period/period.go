@@ -1,4 +1,4 @@
-// Package period words spans of time for people.
+// Package period formats durations for people.
 package period
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Text is a time in at most two units: 12s, 3m20s, 1h5m, 2d3h.
+// Text returns a duration in at most two units: 12s, 3m20s, 1h5m, 2d3h.
 func Text(d time.Duration) string {
 	for _, u := range []struct {
 		big, small         time.Duration

@@ -1,4 +1,4 @@
-// Package ptytest runs programs on pseudo-terminals in tests, and shows the text that is on such a terminal.
+// Package ptytest runs programs on pseudo-terminals in tests, and returns the text on such a terminal.
 package ptytest
 
 import (
@@ -94,7 +94,7 @@ func (p *Terminal) Resize(t *testing.T, width, height int) {
 	}
 }
 
-// Wait waits until a condition is true of the screen.
+// Wait waits until the condition is true for the screen.
 func (p *Terminal) Wait(t *testing.T, what string, is func(*Screen) bool) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -132,7 +132,8 @@ func (p *Terminal) Restored(t *testing.T) error {
 	return nil
 }
 
-// A Screen is the text on a terminal. It knows the sequences that bolt writes, and counts the others as Unknown.
+// A Screen is the text on a terminal. It interprets the sequences that bolt writes, and counts all others in
+// Unknown.
 type Screen struct {
 	Alternate, Hidden, NoWrap bool
 	Unknown                   int
@@ -153,7 +154,8 @@ func NewScreen(width, height int) *Screen {
 	return s
 }
 
-// Resize changes the size and clears the screen, as a program must not rely on what a terminal keeps.
+// Resize changes the size and clears the screen, because a program must not rely on the content after
+// a change of size.
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = width, height
 	s.rows = make([][]string, height)
@@ -171,7 +173,7 @@ func blank(width int) []string {
 	return row
 }
 
-// String is the text, without blanks at the ends of lines.
+// String returns the text, without blanks at the ends of lines.
 func (s *Screen) String() string {
 	var b strings.Builder
 	for _, row := range s.rows {

@@ -27,7 +27,7 @@ import (
 //go:embed testdata/recorded.jsonl
 var recorded []byte
 
-// An exchange is a question and what a PuppetDB answered.
+// An exchange is a request and the response of a PuppetDB.
 type exchange struct {
 	Method   string `json:"method"`
 	Path     string `json:"path"` // with the query
@@ -38,8 +38,8 @@ type exchange struct {
 	Answer   string `json:"answer"`
 }
 
-// maxBody is how long a question may be that is kept as it is; of a longer one
-// it is the digest.
+// maxBody is the length up to which the body of a request is stored as it is. A
+// longer body is stored as its digest.
 const maxBody = 2 << 10
 
 func (e *exchange) setBody(b []byte) {
@@ -63,8 +63,8 @@ func (e *exchange) write(w http.ResponseWriter) {
 	io.WriteString(w, e.Answer)
 }
 
-// A player answers with what was recorded. Who asks the same again gets the next
-// answer to it, and in the end always the last one.
+// A player sends recorded responses. If a client repeats a request, it gets the
+// next response to it, and in the end always the last one.
 type player struct {
 	mu      sync.Mutex
 	answers map[string][]*exchange
@@ -106,7 +106,7 @@ func (p *player) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	list[0].write(w)
 }
 
-// A recorder asks a PuppetDB and writes down what it answers.
+// A recorder sends requests to a PuppetDB and records its responses.
 type recorder struct {
 	plain string
 	mu    sync.Mutex
@@ -168,12 +168,12 @@ func (s *Shared) startRecording(path string) error {
 	return s.front(&recorder{plain: s.server.Plain, to: f})
 }
 
-// client is the only name on the list of those who may ask, as that of
-// scripts/puppetdb.sh has it.
+// client is the only name on the certificate allowlist, as in
+// scripts/puppetdb.sh.
 const client = "client"
 
-// front serves h with certificates of an authority of its own, to those whose
-// certificates are of that authority.
+// front serves h with certificates of a CA of its own, to clients whose
+// certificates that CA signed.
 func (s *Shared) front(h http.Handler) error {
 	dir, err := s.directory()
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Shared) front(h http.Handler) error {
 	return nil
 }
 
-// An authority signs certificates.
+// An authority is a CA that signs certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -238,7 +238,7 @@ func newAuthority(certPath, keyPath string) (*authority, error) {
 	return a, err
 }
 
-// sign makes a certificate for a name, of a server as of a client.
+// sign makes a certificate for a name, valid for servers and clients.
 func (a *authority) sign(name, certPath, keyPath string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

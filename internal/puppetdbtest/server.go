@@ -1,12 +1,11 @@
-// Package puppetdbtest gives tests a PuppetDB to ask.
+// Package puppetdbtest provides a PuppetDB for tests.
 //
-// It is a real one with a PostgreSQL of its own (scripts/puppetdb.sh), started
-// when a test first needs it. Where the machine has no PuppetDB, a server stands
-// for it that answers what was asked with what a real one has answered
-// (testdata/recorded.jsonl), behind the same certificates.
+// It is a real PuppetDB with a PostgreSQL of its own (scripts/puppetdb.sh), started when a test first
+// needs it. If the machine has no PuppetDB, a server takes its place. It sends the recorded responses
+// of a real one (testdata/recorded.jsonl), behind the same certificates.
 //
-//	BOLT_TEST_PUPPETDB=recorded   the recorded answers, also where there is a real one
-//	BOLT_TEST_PUPPETDB=record     ask the real one, and write what it answers into $BOLT_TEST_RECORDING
+//	BOLT_TEST_PUPPETDB=recorded   the recorded responses, also if there is a real one
+//	BOLT_TEST_PUPPETDB=record     the real one; its responses are written to $BOLT_TEST_RECORDING
 package puppetdbtest
 
 import (
@@ -23,20 +22,20 @@ import (
 	"testing"
 )
 
-// jar is there where a PuppetDB is installed.
+// jar exists if a PuppetDB is installed.
 const jar = "/usr/share/puppetdb/puppetdb.jar"
 
-// A Server is what a client has to know.
+// A Server holds the data that a client needs.
 type Server struct {
 	URL       string // https://localhost:PORT
 	Plain     string // http://localhost:PORT, which needs no certificate; "" if there is none
-	CACert    string // the path of its authority's certificate
-	CAKey     string // and of the authority's key, for certificates of tests
-	Cert, Key string // those of a client that may ask everything
+	CACert    string // the path of its CA certificate
+	CAKey     string // the path of the CA's key, to make certificates in tests
+	Cert, Key string // of a client that has access to everything
 }
 
-// Shared is one Server for all tests of a package. The zero value is ready; the
-// package's TestMain ends it with Stop.
+// Shared is one Server for all tests of a package. The zero value is ready to use. The package's
+// TestMain must stop it with Stop.
 type Shared struct {
 	once   sync.Once
 	err    error
@@ -65,7 +64,7 @@ func (s *Shared) start(mode string) error {
 	return s.startRecording(os.Getenv("BOLT_TEST_RECORDING"))
 }
 
-// Stop ends it, if it runs.
+// Stop stops the server, if it runs.
 func (s *Shared) Stop() error {
 	var errs []error
 	for i := len(s.stop) - 1; i >= 0; i-- {
@@ -73,7 +72,7 @@ func (s *Shared) Stop() error {
 	}
 	s.stop = nil
 	if s.err != nil {
-		return nil // a test has told it
+		return nil // a test has reported it
 	}
 	return errors.Join(errs...)
 }
@@ -97,8 +96,8 @@ func scriptPath() (string, error) {
 	}
 }
 
-// startReal runs the script, which stops the server at the end of its standard
-// input: that also comes if this process is killed.
+// startReal runs the script. The script stops the server at the end of its standard input, which
+// also comes if this process is killed.
 func (s *Shared) startReal() error {
 	dir, err := s.directory()
 	if err != nil {
@@ -139,15 +138,15 @@ func (s *Shared) startReal() error {
 	return nil
 }
 
-// directory makes one that is removed at the end. The path of PostgreSQL's
-// socket must be short.
+// directory makes a directory that is removed at the end. The path of PostgreSQL's socket must be
+// short.
 func (s *Shared) directory() (string, error) {
 	dir, err := os.MkdirTemp("", "puppetdb")
 	s.stop = append(s.stop, func() error { return os.RemoveAll(dir) })
 	return dir, err
 }
 
-// freePorts finds ports of loopback that nobody listens on, all different.
+// freePorts finds free ports of loopback, all different.
 func freePorts(n int) (ports []string, err error) {
 	var held []io.Closer
 	for range n {

@@ -9,9 +9,9 @@ import (
 	"bolt/catalog"
 )
 
-// compare returns how a catalog differs from the one of the corpus, "" if it does not.
-// The order of resources, edges, parameters and classes counts. The corpus has tags
-// sorted, and paths relative to the environment.
+// compare returns the difference between a catalog and the catalog of the corpus, ""
+// if they are equal. The order of resources, edges, parameters and classes matters. In
+// the corpus, tags are sorted, and paths are relative to the environment.
 func compare(got *catalog.Catalog, want []byte) (string, error) {
 	w, err := catalog.Parse(want)
 	if err != nil {
@@ -28,7 +28,7 @@ func compare(got *catalog.Catalog, want []byte) (string, error) {
 	return fmt.Sprintf("compiled\n  %s\nwant\n  %s", strings.Join(a, "\n  "), strings.Join(b, "\n  ")), nil
 }
 
-// lines are the parts of a catalog, a line each.
+// lines returns the parts of a catalog, one part a line.
 func lines(c *catalog.Catalog) (list []string, err error) {
 	for _, r := range c.Resources() {
 		if r.Virtual {

@@ -1,3 +1,4 @@
-// Package puppettest runs what Puppet said about small programs, the corpus in
-// testdata/puppet, through the packages of the language together.
+// Package puppettest compares Puppet's recorded results for small programs,
+// the corpus in testdata/puppet, with the results of the language packages
+// together.
 package puppettest

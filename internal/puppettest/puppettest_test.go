@@ -33,10 +33,11 @@ import (
 
 const corpus = "../../testdata/puppet"
 
-// A place is where Puppet reported an error. Some it reported without one.
+// A place is the position of an error that Puppet reported. Puppet reported some errors
+// without a position.
 type place struct{ Line, Column int }
 
-// UnmarshalJSON reads a place, or true for an error without one.
+// UnmarshalJSON reads a place, or true for an error without a position.
 func (p *place) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("true")) {
 		return nil
@@ -45,14 +46,14 @@ func (p *place) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(p))
 }
 
-// accepts reports whether an error is where Puppet had it.
+// accepts reports whether an error has the position that Puppet reported.
 func (p *place) accepts(pos syntax.Position) bool {
 	return (p.Line == 0 || p.Line == pos.Line) && (p.Column == 0 || p.Column == pos.Column)
 }
 
-// namedBy reports whether an error says that what is in its way, or is wrong,
-// is on this line. Of such an error, the corpus has the place that is first in
-// Puppet's message, which may be that one, and is without a column then.
+// namedBy reports whether an error names a statement on this line as its cause or as a
+// conflict. For such an error, the corpus has the first position in Puppet's message. It
+// can be the position of that statement, and then has no column.
 func (p *place) namedBy(err error) bool {
 	line := strconv.Itoa(p.Line)
 	return p.Column == 0 && slices.ContainsFunc(placed.FindAllStringSubmatch(err.Error(), -1), func(m []string) bool {
@@ -79,22 +80,22 @@ func eachLine(t *testing.T, name string, f func(line []byte)) {
 	}
 }
 
-// A run is one program with what it said and declared.
+// A run is one program with its log and its catalog.
 type run struct {
 	value   value.Value
 	err     error
 	logs    []eval.Log
-	catalog *catalog.Catalog // nil after an error, and by the rules of plans
+	catalog *catalog.Catalog // nil after an error, and in plan mode
 }
 
-// A setup is what programs see.
+// A setup is the environment of programs.
 type setup struct {
 	node     string
 	facts    *value.Hash
 	tasks    bool
 	strict   eval.Strict
 	loose    bool
-	sessions string // folder of env/hiera, "" without
+	sessions string // folder of env/hiera, "" for none
 }
 
 func defaults(t testing.TB) setup {
@@ -110,12 +111,12 @@ func defaults(t testing.TB) setup {
 	return setup{node: "oracle.example.com", facts: facts.(*value.Hash)}
 }
 
-// strictName is the value of the setting strict.
+// strictName returns the value of the setting strict.
 func (s setup) strictName() string {
 	return map[eval.Strict]string{eval.StrictError: "error", eval.StrictWarning: "warning", eval.StrictOff: "off"}[s.strict]
 }
 
-// hashOf is a hash of texts, keys and values in turn.
+// hashOf returns a hash of alternating keys and values.
 func hashOf(pairs ...string) *value.Hash {
 	var b value.HashBuilder
 	for i := 0; i < len(pairs); i += 2 {
@@ -141,7 +142,7 @@ func (s setup) read(name, src string) (p *syntax.Program, logs []eval.Log, err e
 	warn := func(w *syntax.Error) {
 		logs = append(logs, eval.Log{Level: eval.Warning, Kind: w.Kind, Msg: w.Msg, Pos: w.Position()})
 	}
-	for range 2 { // the corpus has them twice: its programs were parsed for their trees, and then to be run
+	for range 2 { // the corpus has them twice: Puppet parsed its programs once for their trees and once to run them
 		for _, w := range p.Warnings {
 			warn(w)
 		}
@@ -194,7 +195,7 @@ func (s setup) play(t testing.TB, name, src string) (r run) {
 	return r
 }
 
-// position returns where an error is.
+// position returns the position of an error.
 func position(err error) (syntax.Position, bool) {
 	if e, ok := errors.AsType[*eval.Error](err); ok {
 		return e.Pos, true
@@ -218,15 +219,15 @@ func kindOf(err error) string {
 
 var update = flag.Bool("update", false, "write the kinds of errors to kinds.txt, and our own answers to differs.txt")
 
-// kinds are those of the errors of a test, and what kinds.txt says of them.
+// kinds compares the kinds of the errors of a test with kinds.txt.
 type kinds struct {
 	cases     bool // of cases; else of expressions
 	want, got map[string]string
 }
 
-// wide are kinds that an error can have without the program's mistake being
-// understood: something that is not there. They are right where Puppet's error
-// says the same, which make confirm looks at.
+// wide are kinds that an error can have although the evaluator did not find the
+// program's mistake: something does not exist. They are correct if Puppet reports the
+// same; make confirm checks that.
 var wide = []string{"unknown-function", "catalog-operation"}
 
 func newKinds(t *testing.T, cases bool) *kinds {
@@ -234,7 +235,7 @@ func newKinds(t *testing.T, cases bool) *kinds {
 	return &kinds{cases, reasons(t, "kinds.txt"), map[string]string{}}
 }
 
-// mine tells whether a name of kinds.txt is of this test.
+// mine reports whether a name of kinds.txt belongs to this test.
 func (k *kinds) mine(name string) bool { return k.cases == isCase(name) }
 
 func isCase(name string) bool {
@@ -242,7 +243,7 @@ func isCase(name string) bool {
 	return err == nil
 }
 
-// check says what is wrong with the kind of an error, "" if nothing is.
+// check returns the problem with the kind of an error, "" if there is none.
 func (k *kinds) check(name string, err error) string {
 	kind := kindOf(err)
 	k.got[name] = kind
@@ -258,7 +259,7 @@ func (k *kinds) check(name string, err error) string {
 	return ""
 }
 
-// close finds what kinds.txt has too much, or writes it.
+// close reports superfluous lines of kinds.txt, or writes the file.
 func (k *kinds) close(t *testing.T) {
 	t.Helper()
 	if *update {
@@ -272,7 +273,7 @@ func (k *kinds) close(t *testing.T) {
 	}
 }
 
-// write puts the kinds that were got into kinds.txt.
+// write writes the kinds of this run to kinds.txt.
 func (k *kinds) write(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(corpus, "kinds.txt")
@@ -306,8 +307,8 @@ func (k *kinds) write(t *testing.T) {
 	}
 }
 
-// A known list is a file of what answers otherwise: a name, a tab, why, a tab
-// and our own answer, so that a change of it shows.
+// A known list is a file of programs with a different result. A line is a name, a tab,
+// the reason, a tab and this program's result, so that a change of the result is found.
 type known struct {
 	file string
 	rows map[string]string
@@ -319,8 +320,8 @@ func newKnown(t *testing.T, file string) *known {
 	return &known{file, reasons(t, file), map[string]string{}}
 }
 
-// check tells whether a name is in the list, and if so what is wrong there, ""
-// if nothing is; bad is how it differs from Puppet.
+// check reports whether a name is in the list, and returns the problem with its line, ""
+// if there is none. bad is the difference from Puppet.
 func (k *known) check(name, bad string, r run) (wrong string, is bool) {
 	row, is := k.rows[name]
 	if !is {
@@ -340,7 +341,7 @@ func (k *known) check(name, bad string, r run) (wrong string, is bool) {
 	return "", true
 }
 
-// close writes the answers that were got into the file.
+// close writes the results of this run to the file.
 func (k *known) close(t *testing.T) {
 	t.Helper()
 	if !*update {
@@ -364,8 +365,8 @@ func (k *known) close(t *testing.T) {
 	}
 }
 
-// answer is what a program came to, on one line: an error's kind and place, or
-// the value, and a sum of what was logged and declared.
+// answer returns the result of a program on one line: an error's kind and position, or
+// the value, and a digest of its log and its catalog.
 func (r run) answer() string {
 	if r.err != nil {
 		pos, _ := position(r.err)
@@ -428,7 +429,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// mismatch says how an answer differs from Puppet's, "" if it does not.
+// mismatch returns the difference between a result and Puppet's, "" if there is none.
 func mismatch(t *testing.T, r run, wantValue json.RawMessage, wantType, wantString string, wantErr *place) string {
 	if wantErr != nil {
 		pos, ok := position(r.err)
@@ -477,8 +478,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return x == y
 }
 
-// canonical returns JSON in one way of writing it. The order of keys counts,
-// as it does in hashes, and 1 is not 1.0.
+// canonical returns JSON in a canonical form. The order of keys matters, as in hashes,
+// and 1 differs from 1.0.
 func canonical(data []byte) (string, error) {
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.UseNumber()
@@ -533,7 +534,7 @@ func reasons(t *testing.T, name string) map[string]string {
 	return list
 }
 
-// A want is what Puppet did with a case.
+// A want is Puppet's recorded result of a case.
 type want struct {
 	Case       string
 	Catalog    json.RawMessage
@@ -575,7 +576,7 @@ func TestCases(t *testing.T) {
 	differs.close(t)
 }
 
-// judge runs one case and says what is wrong, "" if nothing is.
+// judge runs one case and returns the problem, "" if there is none.
 func judge(t *testing.T, w *want, kinds *kinds) (string, run) {
 	data, err := os.ReadFile(filepath.Join(corpus, "cases", w.Case+".pp"))
 	if err != nil {
@@ -591,7 +592,8 @@ func judge(t *testing.T, w *want, kinds *kinds) (string, run) {
 	return verdict(t, w, r, kinds), r
 }
 
-// verdict says how a run differs from what Puppet did, "" if it does not.
+// verdict returns the difference between a run and Puppet's recorded result, "" if there
+// is none.
 func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 	t.Helper()
 	wantErr := w.Error
@@ -630,7 +632,8 @@ func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 	return ""
 }
 
-// misordered says how the order of application differs from Puppet's, "" if it does not.
+// misordered returns the difference between the order of application and Puppet's, "" if
+// there is none.
 func misordered(w *want, c *catalog.Catalog) string {
 	list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
 	for _, r := range c.Resources() {
@@ -654,7 +657,7 @@ func misordered(w *want, c *catalog.Catalog) string {
 	return ""
 }
 
-// caseSetup reads the lines at the beginning of a case.
+// caseSetup reads the directives at the beginning of a case.
 func caseSetup(t *testing.T, text string) (s setup, parseOnly bool) {
 	t.Helper()
 	s = defaults(t)
@@ -695,8 +698,8 @@ func caseSetup(t *testing.T, text string) (s setup, parseOnly bool) {
 	return s, parseOnly
 }
 
-// said compares what was logged: messages with their scopes, and the levels
-// and lines of warnings.
+// said compares the logs: messages with their scopes, and the levels and lines of
+// warnings.
 func said(logs []eval.Log, w *want, failed bool) string {
 	var got, wanted, warned, problems []string
 	for _, l := range logs {
@@ -716,7 +719,7 @@ func said(logs []eval.Log, w *want, failed bool) string {
 		wanted = append(wanted, fmt.Sprintf("%s %s: %s", l.Level, l.Source, l.Message))
 	}
 	for i, p := range w.Problems {
-		if p.Line == 0 && i < len(warned) { // Puppet does not say where, and we may
+		if p.Line == 0 && i < len(warned) { // Puppet does not report a position here; this program may
 			warned[i], _, _ = strings.Cut(warned[i], " at line ")
 			warned[i] += " at line 0"
 		}
@@ -725,7 +728,7 @@ func said(logs []eval.Log, w *want, failed bool) string {
 	if !slices.Equal(got, wanted) {
 		return fmt.Sprintf("logs %q\nwant %q", got, wanted)
 	}
-	// What ended a compilation is told as a problem, too.
+	// The corpus also lists the error that ended a compilation as a problem.
 	if !failed && w.OrderError == nil && !slices.Equal(warned, problems) {
 		return fmt.Sprintf("warnings %q\nwant %q", warned, problems)
 	}

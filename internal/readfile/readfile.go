@@ -1,11 +1,11 @@
-// Package readfile reads files whole, in bounded memory and without waiting
-// for ever: what a person or a program names may be a pipe that nobody writes
-// to, a device that never ends, a directory.
+// Package readfile reads whole files, in bounded memory and without waiting
+// forever. A path that a person or a program names can be a pipe without a
+// writer, a device without an end, or a directory.
 //
 //	text, err := readfile.Read(ctx, path, readfile.Language)
 //
-// What cannot be interrupted are the waits of file systems that are not local:
-// the operating system has no such waits for files.
+// Waits of file systems that are not local cannot be interrupted: the operating
+// system does not support that for files.
 package readfile
 
 import (
@@ -23,28 +23,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How large a file may be, by what it is for.
+// Size limits of files, by purpose.
 const (
-	// Language is for what the language reads: programs, templates, data,
-	// facts, and files that functions return. What is made of one can take
+	// Language is for files that the language reads: programs, templates, data,
+	// facts, and files that functions return. The data made of a file can take
 	// sixty times its size.
 	Language = 16 << 20
-	// Config is for what is written or collected for a project: configuration,
-	// inventories, facts.
+	// Config is for files that are written or collected for a project:
+	// configuration, inventories, facts.
 	Config = 64 << 20
-	// Payload is for what is sent as it is: scripts, commands, lists of targets.
+	// Payload is for files that are sent as they are: scripts, commands, lists
+	// of targets.
 	Payload = 256 << 20
 	// Key is for keys and certificates.
 	Key = 1 << 20
 )
 
-// errNobodyWrites is the error of a named pipe that nothing came out of.
+// errNobodyWrites is the error of a named pipe that delivered no data.
 var errNobodyWrites = errors.New("it is a pipe that nobody writes to")
 
-// A LargeError is the error of what has more bytes than may be read.
+// A LargeError is the error of a file that is larger than its limit.
 type LargeError struct{ Limit int64 }
 
-// Error says how much may be read.
+// Error returns a message with the limit.
 func (e *LargeError) Error() string {
 	if e.Limit < 1<<20 {
 		return fmt.Sprintf("it is larger than %d bytes", e.Limit)
@@ -53,12 +54,12 @@ func (e *LargeError) Error() string {
 }
 
 // Read returns the bytes of a file, if there are at most limit. Errors are
-// *fs.PathError; once ctx is done, which ends a wait, they are its cause.
+// *fs.PathError. If ctx is done, it ends a wait, and the error is its cause.
 //
-// A pipe, also one of the shell's <(…), is read to its end, however late that
-// comes. A named pipe that gives nothing is an error: who meant it to be empty
-// cannot be told from who forgot to write. One that is about to be opened for
-// writing may be too late.
+// A pipe, also a pipe of the shell's <(…), is read to its end, however late the
+// end comes. A named pipe that delivers no data is an error, because an empty
+// pipe cannot be distinguished from a missing writer. A writer that opens the
+// pipe later may be too late.
 func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	data, err := read(ctx, path, limit)
 	if err == nil {
@@ -83,7 +84,8 @@ func read(ctx context.Context, path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Files that are always ready have no deadlines, and need none.
+	// Files that are always ready do not support deadlines, and do not need
+	// them.
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	info, err := f.Stat()
@@ -106,28 +108,27 @@ func read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Open opens a file to be read. It does not wait for who writes to a pipe, and
-// no terminal becomes that of the process.
+// Open opens a file for reading. It does not wait for the writer of a pipe, and
+// no terminal becomes the controlling terminal of the process.
 func Open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 }
 
-// Whole returns all of what a reader gives, if that are at most limit bytes. It
-// looks at ctx between reads alone: the reader ends its waits by itself.
+// Whole returns all bytes of a reader, if there are at most limit. It checks ctx
+// only between reads: the reader must end its waits by itself.
 func Whole(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
 	return whole(ctx, r, limit, 0)
 }
 
-// maxPart is how much is read into one piece of memory where it is not known
-// how much comes: what is put aside for pieces that double would be several
-// times the whole.
+// maxPart is the size of one piece of memory if the total size is unknown.
+// Pieces that double in size would reserve several times the total.
 const maxPart = 1 << 20
 
-// whole is Whole for about so many bytes.
+// whole is Whole with an estimate of the size.
 func whole(ctx context.Context, r io.Reader, limit, size int64) ([]byte, error) {
 	var parts [][]byte
 	var total int64
-	part := make([]byte, 0, min(max(size, 0), limit)+512) // there is room to see the end
+	part := make([]byte, 0, min(max(size, 0), limit)+512) // there is room to detect the end
 	for {
 		n, err := r.Read(part[len(part):cap(part)])
 		part = part[:len(part)+n]
@@ -152,9 +153,9 @@ func whole(ctx context.Context, r io.Reader, limit, size int64) ([]byte, error) 
 	}
 }
 
-// anonymous tells whether a pipe has no name, as the shell's <(…): whoever
-// could write to it has had it from the beginning, so that one without a
-// writer is at its end.
+// anonymous reports whether a pipe has no name, such as the shell's <(…). Every
+// possible writer of such a pipe has had it open from the beginning, so a pipe
+// without a writer is at its end.
 func anonymous(f *os.File) bool {
 	c, err := f.SyscallConn()
 	if err != nil {

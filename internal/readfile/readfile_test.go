@@ -26,7 +26,7 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// soon fails the test when something hangs.
+// soon fails the test if f hangs.
 func soon(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -94,7 +94,7 @@ func TestDevices(t *testing.T) {
 			t.Errorf("/dev/zero without end: %v", err)
 		}
 	})
-	// The size of these files is 0, whatever is in them.
+	// The size of these files is 0, even if they have content.
 	if data, err := Read(t.Context(), "/proc/self/status", 1<<20); err != nil || len(data) == 0 {
 		t.Errorf("/proc/self/status: %d bytes, %v", len(data), err)
 	}
@@ -149,7 +149,7 @@ func TestSlowWriter(t *testing.T) {
 func TestLargePipe(t *testing.T) {
 	path := fifo(t)
 	writer(t, path, func(f *os.File) {
-		_, _ = f.Write(make([]byte, 1<<20)) // ends when nobody reads any more
+		_, _ = f.Write(make([]byte, 1<<20)) // ends when the reader closes the pipe
 	})
 	soon(t, func() {
 		if _, err := Read(t.Context(), path, 1000); err == nil || !strings.HasSuffix(err.Error(), "it is larger than 1000 bytes") {
@@ -158,8 +158,8 @@ func TestLargePipe(t *testing.T) {
 	})
 }
 
-// TestCancelled: the end of a context ends the wait for a writer that has
-// something open and says nothing.
+// TestCancelled checks that the end of a context ends the wait for a writer
+// that has the pipe open and writes nothing.
 func TestCancelled(t *testing.T) {
 	path := fifo(t)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -181,7 +181,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestAnonymous: pipes of the shell, by the paths that it gives; an empty one
+// TestAnonymous reads pipes of the shell, by the shell's paths. An empty pipe
 // is an empty file.
 func TestAnonymous(t *testing.T) {
 	for _, text := range []string{"", "text"} {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The common case beside Go's regexp: patterns as manifests have them.
+// benchPatterns compares with Go's regexp in the common case: patterns as
+// in manifests.
 var benchPatterns = []struct{ name, src, goSrc, s string }{
 	{"version", `^\d+\.\d+(\.\d+)?$`, `(?m:^)\d+\.\d+(\.\d+)?(?m:$)`, "10.20.30"},
 	{"name", `\A[a-z][a-z0-9_]*\z`, `\A[a-z][a-z0-9_]*\z`, "some_class_name"},
@@ -58,7 +59,7 @@ func BenchmarkFindIndex(b *testing.B) {
 	})
 }
 
-// BenchmarkMatcher has what only the matcher can do.
+// BenchmarkMatcher has patterns that only the matcher supports.
 func BenchmarkMatcher(b *testing.B) {
 	long := strings.Repeat("key = value\n", 1000)
 	for _, p := range []struct{ name, src, s string }{

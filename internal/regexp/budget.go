@@ -5,29 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// A Budget bounds what several matches may take together: those of one text
-// that all are looked for, or of many texts. It belongs to one goroutine.
+// A Budget bounds the steps and bytes of several matches together: all matches
+// of one string, or the matches of many strings. It belongs to one goroutine.
 type Budget struct {
-	// Spend is told of steps that were taken, some thousands at a time, and ends
-	// the match with its error: of a context that is done, of work that is too
-	// much. nil: nobody is told.
+	// Spend is called with the number of steps taken, some thousands at a time.
+	// Its error ends the match: for example, the context is done, or the work is
+	// too much. It may be nil.
 	Spend func(steps int) error
-	// Size is asked whether a text of so many bytes may be made, and ends a
-	// replacement with its error. nil: any may.
+	// Size is called before a string of this many bytes is made. Its error ends
+	// the replacement. It may be nil.
 	Size func(bytes int) error
 
 	left  int
 	ready bool
 }
 
-// Steps that one call may take for all its matches together: for any text, and
-// for each byte of it. An honest pattern takes less than ten for a byte.
+// Steps that one call may take for all its matches together: a base for any
+// string, and more for each byte of it. An ordinary pattern takes less than ten
+// for a byte.
 const (
 	callSteps        = 10 * baseSteps
 	callStepsPerByte = 4 * stepsPerByte
 )
 
-// spend takes steps; there may be no budget.
+// spend takes steps. The budget can be nil.
 func (b *Budget) spend(steps int) error {
 	if b == nil {
 		return nil
@@ -43,7 +44,7 @@ func (b *Budget) spend(steps int) error {
 	return b.Spend(steps)
 }
 
-// written ends what has become too long.
+// written returns the error of Size for a result of this size.
 func (b *Budget) written(size int) error {
 	if b == nil || b.Size == nil {
 		return nil
@@ -57,7 +58,7 @@ type Within struct {
 	b *Budget
 }
 
-// Within returns the Regexp with a budget; nil: without one that others share.
+// Within returns the Regexp with a budget. If b is nil, matches share no budget.
 func (r *Regexp) Within(b *Budget) Within { return Within{r, b} }
 
 // FindIndex is [Regexp.FindIndex] within the budget.
@@ -69,16 +70,16 @@ func (r Within) FindIndex(s string, from int) (loc []int, err error) {
 	return q.find(from)
 }
 
-// A search looks for several matches in one text.
+// A search finds several matches in one string.
 type search struct {
 	re    *Regexp
 	b     *Budget
-	l     *linear // nil: it does not fit
+	l     *linear // nil if the translation does not fit
 	s     string
 	finds int
 }
 
-// search begins a search for several matches, with a budget of its own steps.
+// search begins a search for several matches, with its own budget of steps.
 func (r Within) search(s string) *search {
 	own := Budget{left: callSteps + callStepsPerByte*len(s), ready: true}
 	if r.b != nil {
@@ -87,7 +88,7 @@ func (r Within) search(s string) *search {
 	return &search{re: r.Regexp, b: &own, l: r.linearFor(s), s: s}
 }
 
-// find gives the first match from there on.
+// find returns the first match at from or later.
 func (q *search) find(from int) ([]int, error) {
 	q.finds++
 	if q.l != nil {
@@ -108,16 +109,17 @@ func (q *search) find(from int) ([]int, error) {
 	return m.loc(), nil
 }
 
-// findSteps is what Go's regexp takes for a match of nothing.
+// findSteps is the cost of an empty match by Go's regexp.
 const findSteps = 8
 
-// sampled says which of many matches are looked at more closely.
+// sampled is the interval, in matches, at which the cost of a match is measured.
 const sampled = 32
 
-// paid counts what a match that Go's regexp found took: at least the text up to
-// its end. It may have looked much further, to the end of the text for each
-// match, and does not tell; so now and then one is looked for again, in a way
-// that shows it, and stands for those before.
+// paid counts the steps of a match that Go's regexp found: at least the bytes up
+// to its end. Go's regexp may have read much further, to the end of the string
+// for each match, and does not report it. So now and then paid repeats a match
+// in a way that shows the number of bytes read, and charges the matches before
+// it at the same rate.
 func (q *search) paid(from int, loc []int) error {
 	end := len(q.s)
 	if loc != nil {
@@ -132,7 +134,7 @@ func (q *search) paid(from int, loc []int) error {
 	return q.b.spend(steps)
 }
 
-// counting is a reader of text that knows how much was read.
+// counting is a reader of a string that counts the bytes read.
 type counting struct {
 	s  string
 	at int
@@ -147,6 +149,6 @@ func (c *counting) ReadRune() (rune, int, error) {
 	return r, n, nil
 }
 
-// Backtracks reports whether a match in s is looked for in a way that may take
-// long.
+// Backtracks reports whether a match in s uses the backtracking matcher, which
+// can take long.
 func (r *Regexp) Backtracks(s string) bool { return r.linearFor(s) == nil }

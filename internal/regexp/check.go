@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// check completes a tree: it numbers groups, resolves references, and refuses
-// what only shows in the whole.
+// check completes a tree: it numbers groups, resolves references, and rejects
+// errors that only show in the whole pattern.
 func check(p *parser) {
 	if len(p.names) > 0 {
 		onlyNamed(p)
@@ -33,8 +33,8 @@ func check(p *parser) {
 	c.checkLookBehind(p.root)
 }
 
-// onlyNamed takes the numbers from groups without a name, for groups with one
-// are there, and numbers the others anew.
+// onlyNamed removes the numbers of groups without a name, because the pattern
+// has groups with names, and renumbers the others.
 func onlyNamed(p *parser) {
 	groups := []*node{nil}
 	renumber := make([]int, len(p.groups))
@@ -86,24 +86,24 @@ func resolve(p *parser, n *node) {
 		p.fail(n.pos, "there is no group of this number")
 	}
 	if n.kind == kBackref {
-		// Of groups with one name the last that fits counts.
+		// If several groups have one name, the last that fits takes effect.
 		n.groups = slices.Clone(n.groups)
 		slices.Reverse(n.groups)
 	}
 }
 
-// manyChars is the length from which on all are the same to us.
+// manyChars is the length from which all lengths are treated as equal.
 const manyChars = 1 << 30
 
 type checker struct {
 	*parser
 	least []int  // of groups
-	known []bool // least is, or is on its way
+	known []bool // least is known, or is being computed
 	steps int
 	marks []mark
 }
 
-// measure fills in least, captures and size of n and all below it.
+// measure sets least, captures and size of n and of all nodes below it.
 func (c *checker) measure(n *node) int {
 	sum, least := 0, manyChars
 	for _, s := range n.subs {
@@ -130,7 +130,7 @@ func (c *checker) measure(n *node) int {
 		n.least = sum
 		n.captures = n.captures || n.group > 0
 	case kLook:
-		n.captures = false // loops do not mind what those capture
+		n.captures = false // groups in look-around do not affect loops
 	case kCall:
 		n.captures = true
 		n.least = c.groupLeast(n.group)
@@ -144,9 +144,10 @@ func (c *checker) measure(n *node) int {
 	return n.least
 }
 
-// codeSize gives the bytes of Onigmo's code for n. They decide which repeats
-// it unrolls, and that shows in repeats of what may match nothing: a turn of
-// nothing ends a loop, though the next turn might have matched something.
+// codeSize returns the size in bytes of Onigmo's code for n. The size decides
+// which repeats Onigmo unrolls. Unrolling changes the result if the body of a
+// repeat can match nothing: an empty turn ends a loop, although the next turn
+// might have matched something.
 func (n *node) codeSize() int {
 	const jump = 5
 	sum := 0
@@ -200,7 +201,8 @@ func (n *node) codeSize() int {
 }
 
 // track marks the groups that Onigmo keeps on its stack, where its loops see
-// them: what may be left and come back to, is referred to, or called.
+// them: groups that a match can leave and come back to, and groups that are
+// referred to or called.
 func track(n *node, in bool) {
 	switch n.kind {
 	case kAlt, kCond:
@@ -219,7 +221,7 @@ func track(n *node, in bool) {
 }
 
 const (
-	maxExpanded = 50 // bytes that Onigmo makes of a repeat without a counter
+	maxExpanded = 50 // bytes that Onigmo generates for a repeat without a counter
 	turnSize    = 6
 )
 
@@ -245,7 +247,7 @@ func (n *node) repeatSize(body int) int {
 	return turn + 10
 }
 
-// unrolled tells whether a repeat is made without a counter, by copies.
+// unrolled reports whether a repeat is made without a counter, by copies.
 func (n *node) unrolled() bool {
 	size := n.subs[0].size
 	if n.max == unlimited {
@@ -254,8 +256,8 @@ func (n *node) unrolled() bool {
 	return n.min == 0 && n.max == 1 || n.greedy && (size+5)*n.max <= maxExpanded
 }
 
-// groupLeast gives the least length of a group that is referred to; of one
-// that refers to itself it knows nothing in there.
+// groupLeast returns the least length of a referenced group. For a group that
+// refers to itself, the inner reference counts as unknown.
 func (c *checker) groupLeast(g int) int {
 	if !c.known[g] {
 		c.known[g] = true
@@ -264,7 +266,7 @@ func (c *checker) groupLeast(g int) int {
 	return c.least[g]
 }
 
-// Recursion, as Onigmo sees it: a called group must not come back to itself
+// Recursion as Onigmo defines it: a called group must not call itself again
 // without a character in between, nor on every path.
 
 type mark uint8
@@ -300,7 +302,7 @@ func (c *checker) checkRecursion() {
 	}
 }
 
-// body is what a call of the group n runs.
+// body returns the node that a call of the group n runs.
 func (n *node) body() *node {
 	if n.kind == kGroup {
 		return n.subs[0]
@@ -308,8 +310,9 @@ func (n *node) body() *node {
 	return n
 }
 
-// recurses tells whether n comes back to the searched group. head says that
-// no character has been matched so far, and is given back for what follows n.
+// recurses reports whether n calls the searched group. head is true if no
+// character has been matched so far; recurses returns it for the nodes after
+// n.
 func (c *checker) recurses(n *node, head bool) (recursion, bool) {
 	if c.steps++; c.steps > maxCallSteps {
 		c.fail(n.pos, "too many calls of groups in groups")
@@ -374,7 +377,7 @@ func (c *checker) enterGroup(g int, body *node, head bool) recursion {
 	return r
 }
 
-// checkLookBehind finds out whether look-behinds can be run: each is of
+// checkLookBehind checks that look-behinds can be run: each must consist of
 // alternatives of a fixed width.
 func (c *checker) checkLookBehind(n *node) {
 	for _, s := range n.subs {
@@ -391,7 +394,7 @@ func (c *checker) checkLookBehind(n *node) {
 	}
 }
 
-// lookBehindParts refuses what Onigmo does not look for backwards.
+// lookBehindParts rejects nodes that Onigmo does not allow in a look-behind.
 func (c *checker) lookBehindParts(look, n *node) {
 	bad := false
 	switch n.kind {
@@ -412,8 +415,8 @@ func (c *checker) lookBehindParts(look, n *node) {
 	}
 }
 
-// alternatives appends what n is a choice of: alternatives that are directly
-// alternatives again count as if they had no parentheses.
+// alternatives appends the alternatives of n. Alternatives directly inside an
+// alternative are appended as if they had no parentheses.
 func (n *node) alternatives(list []*node) []*node {
 	if n.kind != kAlt {
 		return append(list, n)
@@ -431,7 +434,7 @@ type widths struct {
 	steps  int
 }
 
-// of gives the one number of characters that n matches, if it is one.
+// of returns the number of characters that n matches, if the number is fixed.
 func (w *widths) of(n *node) (width int, ok bool) {
 	if w.steps++; w.steps > maxCallSteps {
 		return 0, false

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Where a class stands, while it is read.
+// classState is the position within a class while it is parsed.
 type classState uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	classDone                    // after a range
 )
 
-// classParts are the characters of a class, not in order. strict are those that
+// classParts are the characters of a class, not in order. strict are the characters that
 // folding may carry from ASCII to other characters and back.
 type classParts struct {
 	all, strict []rune
@@ -33,8 +33,8 @@ func (c *classParts) and(o classParts) {
 	c.strict = intersect(canonical(c.strict), canonical(o.strict))
 }
 
-// A madeClass is a class that was read before: it stands for the same wherever
-// the same text begins with the same flags.
+// A madeClass is a class that was parsed before. The same source text with the same flags
+// always means the same class.
 type madeClass struct {
 	text   string
 	flags  flags
@@ -42,11 +42,11 @@ type madeClass struct {
 	one    bool
 }
 
-// maxMade is how many classes with the same begin are remembered.
+// maxMade is the number of classes with the same beginning that are cached.
 const maxMade = 4
 
-// class reads a bracket expression after its "[" and gives its ranges. With
-// one it is no more than a character, and belongs to the literal around it.
+// class parses a bracket expression after its "[" and returns its ranges. If one is true, the
+// class is a single character and belongs to the literal around it.
 func (p *parser) class() (ranges []rune, one bool) {
 	rest := p.src[p.pos:]
 	begin := rest[:min(len(rest), 8)]

@@ -69,8 +69,8 @@ func (r *recorder) stop() {
 	_ = r.cmd.Wait()
 }
 
-// askRuby has Ruby answer cases. Some patterns Ruby never ends with, nor can
-// it be interrupted; those are left out.
+// askRuby runs cases in Ruby. Ruby never finishes some patterns and cannot be
+// interrupted; these cases are left out.
 func askRuby(t *testing.T, cases []rubyCase) (answers []rubyCase) {
 	t.Helper()
 	r := startRecorder(t)
@@ -147,8 +147,8 @@ func TestRubyGenerated(t *testing.T) {
 		}
 	}
 	t.Logf("%d patterns, %d of them refused by Ruby, %d matches, %d patterns that differ", *numPatterns, refused, matched, differ)
-	// Ruby keeps groups of ways that it has left, and looks at the wrong
-	// character for \b and ^ after an empty back-reference. That is seldom.
+	// Ruby keeps groups of abandoned paths, and tests the wrong character for
+	// \b and ^ after an empty back-reference. That is rare.
 	if differ > 1+*numPatterns/2500 {
 		t.Errorf("%d patterns of %d differ", differ, *numPatterns)
 	}

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// special reports whether \c is anything but a character, outside of a class.
+// special reports whether \c, outside of a class, is something other than a
+// character.
 func (p *parser) special(c byte) bool {
 	switch c {
 	case 'w', 'W', 'd', 'D', 's', 'S', 'h', 'H', 'b', 'B', 'A', 'Z', 'z', 'G', 'K', 'R', 'X':
@@ -21,8 +22,9 @@ func (p *parser) special(c byte) bool {
 	return false
 }
 
-// backrefAhead tells \1 from an octal character: a number of two digits or
-// more is a reference if there are so many groups before it.
+// backrefAhead distinguishes \1 from an octal character: a number of two
+// digits or more is a reference if there are at least as many groups before
+// it.
 func (p *parser) backrefAhead() bool {
 	saved := p.pos
 	n, _ := p.number()
@@ -41,8 +43,8 @@ func (p *parser) octalAhead() (v, digits int) {
 	return v, digits
 }
 
-// escape reads what stands after a backslash; nil, and nothing read, if that
-// is a character.
+// escape parses the text after a backslash. If it is a character, escape
+// returns nil and consumes nothing.
 func (p *parser) escape(start int) *node {
 	if !p.more() {
 		p.fail(start, "the pattern ends with a backslash")
@@ -111,7 +113,7 @@ func (p *parser) escape(start int) *node {
 	return p.backref(p.reference(start, closing(open)))
 }
 
-// ours gives the tree of a pattern of ours.
+// ours returns the tree of one of this package's own patterns.
 func (p *parser) ours(src string) *node {
 	n := p.fixed[src]
 	if n == nil {
@@ -125,8 +127,8 @@ func (p *parser) ours(src string) *node {
 	return n
 }
 
-// namedSet gives the ranges that find gives for a name, which costs some time
-// for large ones.
+// namedSet returns the ranges that find returns for a name, and caches them,
+// because large ones take some time.
 func (p *parser) namedSet(kind, name string, find func(string) []rune) []rune {
 	key := kind + name
 	ranges, ok := p.sets[key]
@@ -140,8 +142,8 @@ func (p *parser) namedSet(kind, name string, find func(string) []rune) []rune {
 	return ranges
 }
 
-// typeEscape reads \w \d \s \h \p{…} and their opposites. strict gives what
-// case folding may carry beyond ASCII; \w adds nothing to it.
+// typeEscape parses \w \d \s \h \p{…} and their opposites. strict holds the
+// characters that case folding may carry beyond ASCII; \w adds nothing to it.
 func (p *parser) typeEscape(start int) (ranges, strict []rune, ok bool) {
 	c := p.peek()
 	switch c {
@@ -203,8 +205,8 @@ func (p *parser) propertyEscape(start int) (ranges []rune, neg, ok bool) {
 	return ranges, neg, true
 }
 
-// literalEscape reads the characters that stand after a backslash: more than
-// one for \u{61 62} only.
+// literalEscape parses the characters after a backslash. Only \u{61 62} has
+// more than one.
 func (p *parser) literalEscape(start int, inClass bool) []rune {
 	if !p.more() {
 		p.fail(start, "the pattern ends with a backslash")
@@ -337,7 +339,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// reference reads the number or name of a \k<…> or of a condition.
+// reference parses the number or name of a \k<…> or of a condition.
 func (p *parser) reference(start int, end byte) *node {
 	n := &node{pos: start}
 	at := p.pos
@@ -386,8 +388,8 @@ func (p *parser) backref(n *node) *node {
 	return n
 }
 
-// call reads the number or name of a \g<…>; which group that is, check finds
-// out, for it may come later.
+// call parses the number or name of a \g<…>. check resolves it later, because
+// the group may come later in the pattern.
 func (p *parser) call(start int, end byte) *node {
 	n := &node{kind: kCall, pos: start}
 	p.refs = append(p.refs, n)

@@ -1,6 +1,6 @@
 package regexp
 
-// Patterns of ours, in our own language, that stand for escapes.
+// Patterns of this package, in its own language, that implement escapes.
 
 const lineBreak = `(?>\x0d\x0a|[\x0a-\x0d\u0085\u2028\u2029])`
 

@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Characters differ by case only if fold gives the same for both. Most fold
-// to one character; those of the table to two or three, so that "ß" without
-// case is "ss" (CaseFolding.txt, status F).
+// Characters differ only by case if fold returns the same for both. Most fold
+// to one character. The characters of the table fold to two or three, so that
+// "ß" without case is "ss" (CaseFolding.txt, status F).
 
-// foldRune gives the first of the characters that differ from r by case only.
+// foldRune returns the first of the characters that differ from r only by
+// case.
 func foldRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {
@@ -25,7 +26,8 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// longFold gives what r folds to if that is more than one character, else "".
+// longFold returns the folding of r if it has more than one character, else
+// "".
 func longFold(r rune) string {
 	if r < longFolds[0].r {
 		return ""
@@ -37,7 +39,7 @@ func longFold(r rune) string {
 	return longFolds[i].to
 }
 
-// appendFold appends what r folds to.
+// appendFold appends the folding of r.
 func appendFold(dst []rune, r rune) []rune {
 	long := longFold(r)
 	if long == "" {
@@ -49,8 +51,9 @@ func appendFold(dst []rune, r rune) []rune {
 	return dst
 }
 
-// foldPrefix reports how many bytes of s fold to runes; ok is false if s does
-// not begin with them, and n is how far it did.
+// foldPrefix returns the number of bytes of s that fold to runes. If s does
+// not begin with runes, ok is false, and n is the number of bytes that
+// matched.
 func foldPrefix(s string, runes []rune) (n int, ok bool) {
 	for len(runes) > 0 {
 		if n >= len(s) {
@@ -79,7 +82,7 @@ func foldPrefix(s string, runes []rune) (n int, ok bool) {
 	return n, true
 }
 
-// foldsTogether reports whether one character may stand for several of runes,
+// foldsTogether reports whether one character can stand for several of runes,
 // which are folded.
 func foldsTogether(runes []rune) bool {
 	for i := range runes {

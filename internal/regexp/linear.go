@@ -16,21 +16,21 @@ type linear struct {
 
 	ascii     bool // right for subjects of ASCII only
 	noNewline bool // right for subjects that do not end with a newline only
-	context   bool // what is before the place of the search counts
+	context   bool // the text before the start of the search matters
 
 	laterOnce sync.Once
 	later     *regexp.Regexp // one character of context, anything, the pattern
 }
 
-// Bounds of the translation: Go's regexp allows no more repetitions, and
-// takes much memory for larger patterns.
+// Limits of the translation: Go's regexp allows no more repetitions, and takes
+// much memory for larger patterns.
 const (
 	maxLinearRepeat = 1000
 	maxLinearSource = 1 << 16
 	maxLinearNodes  = 1 << 15 // repeats written out
 )
 
-// translate gives nil for what Go's regexp cannot do in the same way.
+// translate returns nil if Go's regexp cannot match the pattern in the same way.
 func translate(p *pattern) *linear {
 	t := translator{l: &linear{}, turns: 1}
 	if !t.node(p.root, false) || t.b.Len() > maxLinearSource {
@@ -65,7 +65,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// find gives the first match from there on; ok is false if it cannot look for one.
+// find returns the first match at from or later. ok is false if the translation
+// cannot search there.
 func (l *linear) find(s string, from int) (loc []int, ok bool) {
 	if from == 0 {
 		return l.re.FindStringSubmatchIndex(s), true
@@ -73,8 +74,8 @@ func (l *linear) find(s string, from int) (loc []int, ok bool) {
 	if !l.context {
 		return shift(l.re.FindStringSubmatchIndex(s[from:]), from), true
 	}
-	// Go's regexp cannot begin in the middle of a text; so it begins one
-	// character earlier, which is all the context that ^ and \b need.
+	// Go's regexp cannot begin in the middle of a string. So the search begins one
+	// character earlier; ^ and \b need no more context.
 	l.laterOnce.Do(func() { l.later, _ = regexp.Compile(`\A(?s:.)(?s:.*?)(` + l.src + `)`) })
 	if l.later == nil {
 		return nil, false // too large by that much
@@ -102,8 +103,8 @@ type translator struct {
 	nodes int
 }
 
-// node writes n, and reports whether it could. consumes says that at least
-// one character is matched after n, on every way to a match.
+// node writes n, and reports whether it could. consumes is true if every path to a
+// match consumes at least one character after n.
 func (t *translator) node(n *node, consumes bool) bool {
 	if t.nodes += t.turns * (1 + len(n.runes)); t.nodes > maxLinearNodes || t.b.Len() > maxLinearSource {
 		return false
@@ -113,7 +114,7 @@ func (t *translator) node(n *node, consumes bool) bool {
 		t.b.WriteString("(?:)")
 	case kLit:
 		if slices.Contains(n.runes, utf8.RuneError) {
-			return false // Go's regexp takes bytes that are not UTF-8 for it, now and then
+			return false // Go's regexp sometimes matches invalid UTF-8 bytes with it
 		}
 		t.literal(n)
 	case kSet:
@@ -163,7 +164,7 @@ func (t *translator) sequence(n *node, consumes bool) bool {
 		rest = min(rest+s.least, manyChars)
 	}
 	for _, s := range n.subs {
-		rest -= s.least // may be less than there is: then it counts as nothing
+		rest -= s.least // may be less than there is: then it counts as 0
 		if !t.node(s, consumes || rest > 0) {
 			return false
 		}
@@ -247,7 +248,7 @@ func (t *translator) repeat(n *node, consumes bool) bool {
 	if n.min > maxLinearRepeat || n.max > maxLinearRepeat {
 		return false
 	}
-	// Loops of what may match nothing end otherwise than in Onigmo.
+	// Loops whose body can match nothing end differently in Onigmo.
 	if n.max == unlimited && body.least == 0 || n.max != 1 && body.least == 0 && body.captures {
 		return false
 	}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A machine runs a program. It backtracks over a stack of its own, which has
-// both the choices left and what must be undone on the way back to them.
+// A machine runs a program. It backtracks over a stack of its own, which contains
+// the remaining choices and the changes to undo on the way back to them.
 type machine struct {
 	p     *program
 	s     string
@@ -23,11 +23,11 @@ type machine struct {
 
 	steps int // left
 	limit int // as it began
-	pause int // ends with an error, or the budget is asked, when fewer steps are left
+	pause int // when fewer steps are left, the match ends with an error, or the budget is called
 	b     *Budget
 	memo  []uint64
 
-	memoAfter int // steps for each byte before places are remembered
+	memoAfter int // steps for each byte before positions are remembered
 }
 
 // frame is an entry of the stack.
@@ -51,19 +51,19 @@ const (
 	noteFailed                  // the choice of number a has failed at b
 )
 
-// Limits of one search: steps for any subject, steps for each byte of it,
-// entries of the stack, registers.
+// Limits of one search: steps for any subject, steps for each byte of it, entries
+// of the stack, and registers.
 const (
 	baseSteps    = 3_000_000
-	pauseSteps   = 1 << 16 // between two looks at the budget
+	pauseSteps   = 1 << 16 // between two calls of the budget
 	stepsPerByte = 20
 	charsPerStep = 8 // where characters are passed in a row
 	maxFrames    = 2_000_000
 	maxRegisters = 4_000_000
 )
 
-// Choices that failed are remembered once that many steps for each byte were
-// taken, if that needs no more than so many words.
+// The machine begins to remember failed choices after this many steps for each
+// byte, if that needs at most this many words.
 const (
 	stepsBeforeMemo = 32
 	maxMemoWords    = 1 << 21
@@ -73,7 +73,7 @@ func newMachine(p *program) *machine {
 	return &machine{p: p, caps: make([]int32, 2*p.groups), memoAfter: stepsBeforeMemo}
 }
 
-// reset lets go of the subject.
+// reset drops the references to the subject.
 func (m *machine) reset() {
 	m.s = ""
 	m.b = nil
@@ -81,7 +81,7 @@ func (m *machine) reset() {
 	m.stack = m.stack[:0]
 }
 
-// loc gives the match as offsets.
+// loc returns the match as offsets.
 func (m *machine) loc() []int {
 	loc := make([]int, len(m.caps))
 	loc[0], loc[1] = min(m.keep, m.end), m.end // \K in a look-ahead may be beyond
@@ -94,7 +94,7 @@ func (m *machine) loc() []int {
 	return loc
 }
 
-// search looks for a match that begins at from or later.
+// search finds a match that begins at from or later.
 func (m *machine) search(s string, from int) (bool, error) {
 	if len(s) > math.MaxInt32-1 {
 		return false, ErrLimit
@@ -102,7 +102,7 @@ func (m *machine) search(s string, from int) (bool, error) {
 	m.limit = baseSteps + stepsPerByte*len(s)
 	m.steps = m.limit
 	m.pause = m.limit - pauseSteps
-	if len(m.p.literals) > 1 { // all but one may be looked for in vain
+	if len(m.p.literals) > 1 { // a search for all but one may find nothing
 		m.steps -= (len(s) - from) / charsPerStep / 16
 	}
 	if m.p.literals != nil && !slices.ContainsFunc(m.p.literals, func(l string) bool { return strings.Contains(s[from:], l) }) {
@@ -125,7 +125,7 @@ func (m *machine) search(s string, from int) (bool, error) {
 		if ok || err != nil {
 			return ok, err
 		}
-		if m.steps--; m.steps < m.pause { // places where it fails at once cost little, but there may be many
+		if m.steps--; m.steps < m.pause { // positions where the match fails at once cost little, but there may be many
 			if err := m.ask(); err != nil {
 				return false, err
 			}
@@ -138,7 +138,7 @@ func (m *machine) search(s string, from int) (bool, error) {
 	return false, nil
 }
 
-// run matches at one place.
+// run matches at one position.
 func (m *machine) run(at int) (bool, error) {
 	m.keep = at
 	for i := range m.caps {
@@ -251,7 +251,8 @@ func (m *machine) run(at int) (bool, error) {
 	}
 }
 
-// ask ends the search when it has taken too much, or when the budget says so.
+// ask returns an error if the search has exceeded its limits, or if the budget
+// ends it.
 func (m *machine) ask() error {
 	if m.steps < 0 || len(m.stack) > maxFrames || len(m.regs) > maxRegisters {
 		return ErrLimit
@@ -260,7 +261,7 @@ func (m *machine) ask() error {
 	return m.b.spend(pauseSteps)
 }
 
-// spent tells the budget what a search took since it was asked last.
+// spent reports to the budget the steps since the last report.
 func (m *machine) spent() error {
 	return m.b.spend(max(m.pause+pauseSteps-m.steps, 0))
 }
@@ -275,7 +276,7 @@ func (m *machine) set(r, v int32) {
 	m.regs[i] = v
 }
 
-// frame makes room for the registers of a subroutine, or of the whole.
+// frame allocates the registers of a subroutine, or of the whole pattern.
 func (m *machine) frame() {
 	m.base = len(m.regs)
 	for range m.p.registers {
@@ -300,7 +301,7 @@ func (m *machine) ret() int32 {
 	return to
 }
 
-// undo takes back what f tells of; it is false for choices.
+// undo reverts the change that f records. It returns false for choices.
 func (m *machine) undo(f frame) bool {
 	switch f.kind {
 	case undoOpen, undoClose:
@@ -321,7 +322,7 @@ func (m *machine) undo(f frame) bool {
 	return true
 }
 
-// unwind takes the stack down to a height.
+// unwind reverts the stack to a height.
 func (m *machine) unwind(height int) {
 	for len(m.stack) > height {
 		f := m.stack[len(m.stack)-1]
@@ -330,7 +331,7 @@ func (m *machine) unwind(height int) {
 	}
 }
 
-// cut removes the choices above a height, and leaves what is to be undone.
+// cut removes the choices above a height, and leaves the entries to undo.
 func (m *machine) cut(height int) {
 	kept := m.stack[:height]
 	for _, f := range m.stack[height:] {
@@ -389,8 +390,8 @@ func (m *machine) backtrack() (pc int32, pos int, ok bool) {
 	return 0, 0, false
 }
 
-// failed reports whether a choice led nowhere when it was made before at this
-// place. If not, it leaves a note on the stack, which is come to when all that
+// failed reports whether a choice failed when it was made before at this position.
+// If not, it pushes a note on the stack. The note is reached when everything that
 // follows from the choice has failed.
 func (m *machine) failed(memo, pos int32) bool {
 	if memo < 0 || m.p.memos == 0 {
@@ -416,7 +417,7 @@ func (m *machine) failed(memo, pos int32) bool {
 
 func (m *machine) bit(memo, pos int32) int { return int(memo)*(len(m.s)+1) + int(pos) }
 
-// take gives the length of the character at pos if op takes it, else 0.
+// take returns the length of the character at pos if op matches it, else 0.
 func (m *machine) take(in *inst, op opcode, pos int) int {
 	if pos >= len(m.s) {
 		return 0
@@ -442,8 +443,8 @@ func (m *machine) take(in *inst, op opcode, pos int) int {
 	return w
 }
 
-// runOf takes as many characters as it may, or as it must if it is lazy, and
-// leaves a choice for the others.
+// runOf matches as many characters as it can, or as few as it must if it is lazy,
+// and pushes a choice for the others.
 func (m *machine) runOf(in *inst, next int32, pos int) (int, bool) {
 	count := int32(0)
 	for count < in.min {
@@ -496,15 +497,15 @@ func (m *machine) loop(in *inst, body int32, pos int) int32 {
 		m.set(in.x, n+1)
 		return body
 	}
-	// The choice leads into the body, with the register raised: so it is
-	// raised first, and the way out does not care.
+	// The choice leads into the body with the register raised. So the register is
+	// raised first; the way out does not use it.
 	m.set(in.x, n+1)
 	m.push(frame{kind: choice, memo: -1, a: body, b: int32(pos)})
 	return in.y
 }
 
-// open begins a group. In Onigmo an open group has no end if it is tracked,
-// and has that of its last turn if not.
+// open begins a group. In Onigmo, an open group that is tracked has no end;
+// otherwise it has the end of its last turn.
 func (m *machine) open(in *inst, pos int) {
 	f := frame{kind: undoClose, a: in.x, b: m.caps[2*in.x], c: m.caps[2*in.x+1]}
 	if in.tracked {
@@ -515,10 +516,10 @@ func (m *machine) open(in *inst, pos int) {
 	m.caps[2*in.x] = int32(pos)
 }
 
-// turnEnd tells whether a loop is left after a turn that matched nothing. If
-// tracked groups were captured in it, that is so only if they were so before, too:
-// else there is one more turn, or (ok is false, if they were empty elsewhere)
-// this way fails.
+// turnEnd reports whether a loop is left after a turn that matched nothing. If
+// tracked groups were captured in the turn, the loop is only left if they had the
+// same captures before. Otherwise there is one more turn or, if they were empty
+// elsewhere, this path fails (ok is false).
 func (m *machine) turnEnd(in *inst, pos int) (out, ok bool) {
 	if int(m.get(in.x)) != pos {
 		return false, true
@@ -572,7 +573,8 @@ func (m *machine) backref(in *inst, pos int) (int, bool) {
 	return pos, false
 }
 
-// samePrefix reports whether s begins with text, and how long that is in s.
+// samePrefix reports whether s begins with text, and the length of that prefix in
+// s.
 func samePrefix(s, text string, fold bool) (n int, ok bool) {
 	if !fold {
 		return len(text), strings.HasPrefix(s, text)

@@ -1,6 +1,6 @@
 package regexp
 
-// kind says what a node of the tree is.
+// kind is the kind of a node of the tree.
 type kind uint8
 
 const (
@@ -14,17 +14,17 @@ const (
 	kGroup        // subs[0], captured as group; 0: not captured
 	kAtomic       // subs[0], without a way back into it
 	kLook         // subs[0] matches here (behind: up to here), or does not (neg)
-	kBackref      // what one of groups matched, the first in the list that fits
+	kBackref      // the text that one of groups matched, the first in the list that fits
 	kCall         // the pattern of group; 0: the whole
 	kCond         // subs[0] if group has matched, else subs[1]
-	kAssert       // a place, without a character
+	kAssert       // a condition on the position, without a character
 	kKeep         // the match begins here
 )
 
 // unlimited is a repeat's max without an upper bound.
 const unlimited = -1
 
-// assertion is a kind of place.
+// assertion is a kind of kAssert.
 type assertion uint8
 
 const (
@@ -56,13 +56,13 @@ type node struct {
 	runes    []rune
 	set      *set
 	subs     []*node
-	pos      int    // where it stands in the pattern
+	pos      int    // its position in the pattern
 	name     string // kGroup, kCall by name
 	numbered bool   // kBackref, kCall, kCond: by number
 	width    int    // kLit with fold: characters in the pattern; folding may make more runes
 
-	// By check:
-	least    int  // characters that are matched at least, or fewer
+	// Set by check:
+	least    int  // a lower bound of the characters that are matched
 	captures bool // there are groups inside, other than in look-around
 	size     int  // bytes of code in Onigmo, about
 	tracked  bool // kGroup: loops look at it

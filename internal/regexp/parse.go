@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a pattern. Onigmo has the same bounds for numbers; its own bound
-// for nesting is higher, but nobody writes by hand what exceeds this one.
+// Limits of a pattern. Onigmo has the same bounds for numbers. Its own bound for
+// nesting is higher, but no pattern written by hand exceeds this one.
 const (
 	maxRepeat = 100000
 	maxGroups = 32767
 	maxNest   = 1000
 )
 
-// flags are the options in force at a place of the pattern.
+// flags are the options in force at a position of the pattern.
 type flags struct {
 	fold, multi, extended bool
 	chars                 charRange
 }
 
-// charRange says which classes keep to ASCII.
+// charRange selects the classes that are limited to ASCII.
 type charRange uint8
 
 const (
@@ -30,12 +30,12 @@ const (
 	rangeUnicode                  // (?u): none does
 )
 
-// A pattern is what the parser makes of a source.
+// A pattern is the result of parsing a source.
 type pattern struct {
 	root   *node
 	groups []*node // by number, from 1
 	names  []groupName
-	named  map[string]int // where in names
+	named  map[string]int // index in names
 	refs   []*node        // kBackref, kCall, kCond
 	called bool           // there is a \g
 }
@@ -58,11 +58,11 @@ type parser struct {
 	flags   flags
 	depth   int
 	sets    map[string][]rune      // classes by name, made once
-	others  map[*rune][]rune       // what is in none of these
-	classes map[string][]madeClass // by what they begin with
+	others  map[*rune][]rune       // complements of these
+	classes map[string][]madeClass // classes by their beginning
 	made    map[*rune]*set         // of ranges that were used before
-	wide    int                    // how many ranges the sets have
-	fixed   map[string]*node       // trees of patterns of ours
+	wide    int                    // number of ranges of the sets
+	fixed   map[string]*node       // trees of this package's own patterns
 	pattern
 }
 
@@ -111,7 +111,7 @@ func (p *parser) fail(pos int, msg string) {
 
 func (p *parser) more() bool { return p.pos < len(p.src) }
 
-// peek gives the byte at the present place, 0 at the end.
+// peek returns the byte at the current position, 0 at the end.
 func (p *parser) peek() byte {
 	if p.pos < len(p.src) {
 		return p.src[p.pos]
@@ -197,7 +197,7 @@ func (p *parser) sequence() *node {
 			break
 		}
 		if on, ok := p.isolatedOptions(); ok {
-			// The options hold to the end of the group, over all its
+			// The options are in force until the end of the group, including all its
 			// further alternatives: a(?i)b|c is a(?i:b|c).
 			saved := p.flags
 			p.flags = on
@@ -231,7 +231,8 @@ func splitLit(n *node) (head, last *node) {
 	return &h, &l
 }
 
-// folded completes a literal of item: until here it has the characters of the pattern.
+// folded completes a literal of item, which until then has the characters of the
+// pattern.
 func (p *parser) folded(n *node) *node {
 	if n.kind == kLit && n.fold && n.width == 0 {
 		foldLit(n)
@@ -264,7 +265,7 @@ type quantifier struct {
 
 // quantifier = ( "*" | "+" | "?" | "{" [n] [ "," [m] ] "}" ) [ "?" | "+" ]
 //
-// Intervals have no possessive form, and {n} no lazy one: what follows them
+// Intervals have no possessive form, and {n} has no lazy form: a "?" or "+" after them
 // is another quantifier.
 func (p *parser) quantifier() (q quantifier, ok bool) {
 	q.greedy = true
@@ -320,7 +321,7 @@ func (p *parser) interval() (q quantifier, ok bool) {
 	return q, true
 }
 
-// number reads decimal digits; a number too great is cut.
+// number reads decimal digits; a number that is too large is cut.
 func (p *parser) number() (n int, ok bool) {
 	for p.more() && p.peek()-'0' <= 9 {
 		n = min(n*10+int(p.peek()-'0'), 1<<30)
@@ -330,8 +331,8 @@ func (p *parser) number() (n int, ok bool) {
 	return n, ok
 }
 
-// quantified applies the quantifiers that follow n. sealed says that n is
-// more than it looks, so that its own quantifier is not reduced.
+// quantified applies the quantifiers that follow n. If sealed is true, n has
+// parentheses, so its own quantifier is not reduced.
 func (p *parser) quantified(n *node, sealed bool) *node {
 	depth := p.depth
 	for {
@@ -353,9 +354,9 @@ func (p *parser) quantified(n *node, sealed bool) *node {
 	}
 }
 
-// repeat makes a repetition of n. A simple quantifier on a simple quantifier
-// becomes one, as in Onigmo, where (?:a+)? is a*: what is matched is the same
-// but for its order, which this keeps.
+// repeat makes a repetition of n. As in Onigmo, two simple quantifiers in a row become
+// one: (?:a+)? is a*. Both match the same strings, only in a different order; repeat
+// keeps the order.
 func repeat(n *node, q quantifier, sealed bool) *node {
 	r := &node{kind: kRepeat, min: q.min, max: q.max, greedy: q.greedy, subs: []*node{n}, pos: n.pos}
 	if n.kind != kRepeat || sealed {
@@ -412,8 +413,8 @@ const (
 	redLazyOptPlus
 )
 
-// reductions says what a quantifier (column) on a quantifier (row) becomes,
-// both in the order of simpleQuantifier.
+// reductions maps a quantifier (column) on a quantifier (row) to the result, both in
+// the order of simpleQuantifier.
 var reductions = [6][6]reduction{
 	{redInner, redStar, redStar, redLazyOpt, redLazyStar, redNone},
 	{redInner, redInner, redInner, redLazyOptPlus, redLazyOptPlus, redInner},
@@ -498,7 +499,7 @@ func (p *parser) lit(start int, runes []rune) *node {
 	return &node{kind: kLit, runes: runes, fold: p.flags.fold, pos: start}
 }
 
-// isolatedOptions reads (?imx-imx), which is no group.
+// isolatedOptions reads (?imx-imx), which is not a group.
 func (p *parser) isolatedOptions() (f flags, ok bool) {
 	saved := p.pos
 	if !p.accept("(?") || !p.more() || !strings.ContainsRune("imxadu-", rune(p.peek())) {
@@ -599,7 +600,7 @@ func (p *parser) group() (n *node, sealed bool) {
 			n = p.named(start, '>')
 		}
 	default:
-		on, _ := p.options() // ":", for sequence has tried ")"
+		on, _ := p.options() // ":", because sequence has tried ")"
 		saved := p.flags
 		p.flags = on
 		sub := p.alternatives()
@@ -610,13 +611,13 @@ func (p *parser) group() (n *node, sealed bool) {
 	return p.close(start, n), true
 }
 
-// plainGroup puts n into a group that does not capture. Options make one:
-// alternatives in it are not directly those of a look-behind.
+// plainGroup puts n into a group that does not capture. Options make such a group:
+// alternatives in it are not directly alternatives of a look-behind.
 func (p *parser) plainGroup(n *node) *node {
 	return &node{kind: kGroup, subs: []*node{n}, pos: n.pos}
 }
 
-// close reads what is in the group n.
+// close parses the content of the group n.
 func (p *parser) close(start int, n *node) *node {
 	n.subs = []*node{p.alternatives()}
 	p.expectClose(start)

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// opcode is an instruction of the backtracking matcher. Each but the jumps
-// goes on with the next one, or fails: back to the last choice.
+// opcode is an instruction of the backtracking matcher. Each instruction
+// except a jump continues with the next one, or fails: it goes back to the
+// last choice.
 type opcode uint8
 
 const (
@@ -18,18 +19,18 @@ const (
 	opRun                      // min to max characters that opcode run takes
 	opSplit                    // to x; if that fails, to y
 	opJump                     // to x
-	opOpen                     // group x begins; if y is not 0, register y takes the place
-	opClose                    // group x ends; if y is not 0, it began at the place in y
-	opAssert                   // a place
+	opOpen                     // group x begins; if y is not 0, register y stores the position
+	opClose                    // group x ends; if y is not 0, it began at the position in y
+	opAssert                   // a condition on the position
 	opBackref                  // one of groups
 	opTurn                     // a turn of a loop that may match nothing begins: register x
 	opTurnEnd                  // it ends: if nothing was matched, to y
 	opCount                    // register x counts turns from 0
 	opLoop                     // the next turn, or to y: register x, min, max
-	opMark                     // what follows may be cut off: register x
+	opMark                     // the choices that follow can be cut off: register x
 	opCut                      // forget the choices since the mark in x
-	opHere                     // register x takes the place
-	opReturn                   // back to the place in x
+	opHere                     // register x stores the position
+	opReturn                   // back to the position in x
 	opTry                      // mark in x; if what follows fails, to y
 	opRefuse                   // undo all since the mark in x, and fail
 	opBack                     // x characters back
@@ -79,7 +80,7 @@ type compiler struct {
 	subs  []int32 // addresses of subroutines by group, 0 for none
 	calls []int   // opCall instructions
 	cut   int     // depth of parts whose choices are cut off
-	plain bool    // the outcome depends on instruction and place only
+	plain bool    // the outcome depends on instruction and position only
 }
 
 func compile(pat *pattern) *program {
@@ -286,7 +287,7 @@ func (c *compiler) repeat(n *node) {
 	}
 }
 
-// branch lets a split prefer the body of a loop, or the way out.
+// branch makes a split prefer the body of a loop, or the way out.
 func (c *compiler) branch(split int, greedy bool, body, out int32) {
 	i := &c.p.insts[split]
 	i.x, i.y = body, out
@@ -327,7 +328,7 @@ func (c *compiler) star(n *node) {
 	}
 }
 
-// plus repeats one time or more, without a copy of a large body.
+// plus repeats one time or more, without copying a large body.
 func (c *compiler) plus(n *node) {
 	jump := c.emit(inst{op: opJump})
 	c.p.insts[jump].x = int32(jump) + 2
@@ -376,7 +377,8 @@ func (c *compiler) counted(n *node) {
 	}
 }
 
-// startsWith reports whether every match begins with a, at the first node.
+// startsWith reports whether every match begins with the assertion a, at the
+// first node.
 func startsWith(n *node, a assertion) bool {
 	switch n.kind {
 	case kAssert:
@@ -394,10 +396,11 @@ func startsWith(n *node, a assertion) bool {
 	return false
 }
 
-// maxLiterals bounds the texts that are looked for before a match.
+// maxLiterals bounds the strings that are searched for before a match.
 const maxLiterals = 8
 
-// literals gives texts of which every match has one, nil if there are none.
+// literals returns strings of which every match contains one, nil if there are
+// none.
 func literals(n *node) []string {
 	switch n.kind {
 	case kLit:
@@ -457,13 +460,14 @@ func (f *firstBytes) beyondASCII() {
 	}
 }
 
-// node adds what n begins with, and reports whether it may match nothing.
+// node adds the first bytes of n, and reports whether n can match nothing.
 func (f *firstBytes) node(n *node) (empty bool) {
 	switch n.kind {
 	case kLit:
 		r := n.runes[0]
 		if n.fold {
-			// Beyond ASCII there may be a long s or a Kelvin sign.
+			// The folding of k and s includes characters beyond ASCII: the
+			// Kelvin sign and the long s.
 			f.beyondASCII()
 			if r >= utf8.RuneSelf {
 				return false
@@ -509,7 +513,7 @@ func (f *firstBytes) node(n *node) (empty bool) {
 		}
 		return true
 	default:
-		return true // a place
+		return true // a condition on the position
 	}
 	return false
 }

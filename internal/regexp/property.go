@@ -65,7 +65,8 @@ func posixRanges(name string) []rune {
 	case "print":
 		return canonical(append(posixRanges("graph"), fromTable(unicode.Zs)...))
 	case "punct":
-		// The brackets count the symbols of ASCII in, \p{Punct} does not.
+		// The bracket expression includes the symbols of ASCII; \p{Punct} does
+		// not.
 		return canonical(append(fromTable(unicode.P), asciiRanges(name)...))
 	case "space":
 		return fromTable(unicode.White_Space)
@@ -87,7 +88,7 @@ func unassigned() []rune {
 	return complement(union(unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C))
 }
 
-// bare reduces the name of a property to what counts in it.
+// bare reduces the name of a property to its significant characters.
 func bare(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '_' {
@@ -97,7 +98,7 @@ func bare(name string) string {
 	}, name)
 }
 
-// property gives the characters of \p{name}; nil for a name that is not known.
+// property returns the characters of \p{name}, or nil if the name is unknown.
 func property(name string) []rune {
 	name = bare(name)
 	switch name {

@@ -173,7 +173,8 @@ func TestFindIndexContext(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8: a byte that is no UTF-8 is a character, on both ways.
+// TestInvalidUTF8 checks that a byte that is not UTF-8 is one character,
+// both in the translation and in the matcher.
 func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	const s = "a\xffb\xe3\x81"
@@ -231,7 +232,8 @@ func TestGraphemeClusters(t *testing.T) {
 	}
 }
 
-// TestManyGoroutines is for the race detector: one Regexp, both ways.
+// TestManyGoroutines is for the race detector: many goroutines use one
+// Regexp, with the translation and the matcher.
 func TestManyGoroutines(t *testing.T) {
 	t.Parallel()
 	r := mustCompile(t, `\b(\w)(\w*)\Z`)
@@ -250,7 +252,8 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestWaysAgree has generated patterns that both ways can do.
+// TestWaysAgree has generated patterns that both the translation and the
+// matcher support.
 func TestWaysAgree(t *testing.T) {
 	t.Parallel()
 	g := generator{rand: rand.New(rand.NewPCG(5, 0)), simple: true}
@@ -380,8 +383,8 @@ func FuzzQuoteMeta(f *testing.F) {
 	})
 }
 
-// TestManyClasses: what a pattern has many times takes time and memory once,
-// and many different classes are refused.
+// TestManyClasses checks that a class that a pattern repeats takes time and
+// memory once, and that too many different classes are rejected.
 func TestManyClasses(t *testing.T) {
 	var many, groups strings.Builder
 	for i := range 3000 {

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Replace puts the template in the place of the first match, or of all, as
-// Ruby's sub and gsub do. In a template \0 or \& is the match, \1 to \9 (empty
-// beside groups with names) and \k<name> are groups, \` is what is before the match, \' what is after it,
-// \\ a backslash; other backslashes stand for themselves. A group that took no
-// part, or is not there, is empty; a name that is not there is an error, if there is a match.
+// Replace replaces the first match, or all matches, by the template, as Ruby's sub and gsub do. In a
+// template \0 or \& is the match, \1 to \9 (empty in patterns with named groups) and \k<name> are groups,
+// \` is the text before the match, \' is the text after it, and \\ is a backslash. Other backslashes
+// stand for themselves. A group that took no part, or does not exist, is empty. A name that does not
+// exist is an error, if there is a match.
 func (r *Regexp) Replace(s, template string, all bool) (string, error) {
 	return r.Within(nil).Replace(s, template, all)
 }
@@ -63,7 +63,7 @@ func (r *Regexp) checkTemplate(template string) error {
 	}
 }
 
-// templateName reads k<name> and gives its length.
+// templateName reads k<name> and returns its length.
 func templateName(s string) (name string, n int, ok bool) {
 	if !strings.HasPrefix(s, "k<") {
 		return "", 0, false
@@ -112,7 +112,7 @@ func (r *Regexp) expand(b *strings.Builder, template, s string, loc []int) {
 	}
 }
 
-// group gives the text of group g.
+// group returns the text of group g.
 func group(s string, loc []int, g int) string {
 	if 2*g >= len(loc) || loc[2*g] < 0 || loc[2*g] > loc[2*g+1] {
 		return ""
@@ -120,7 +120,7 @@ func group(s string, loc []int, g int) string {
 	return s[loc[2*g]:loc[2*g+1]]
 }
 
-// lastSet gives the last of groups that took part, or else the last.
+// lastSet returns the last of groups that took part, or else the last group.
 func lastSet(loc []int, groups []int) int {
 	for i := len(groups) - 1; i > 0; i-- {
 		if loc[2*groups[i]] >= 0 {
@@ -130,10 +130,9 @@ func lastSet(loc []int, groups []int) int {
 	return groups[0]
 }
 
-// Split cuts s at the matches, as Ruby's String#split does: what groups
-// captured is part of the result, empty strings at the end are not. With a
-// limit above 0 there are at most so many pieces, the last with the rest; a
-// limit below 0 keeps empty strings at the end. A match of nothing cuts
+// Split cuts s at the matches, as Ruby's String#split does: captured groups are part of the result,
+// and empty strings at the end are not. A limit above 0 is the maximum number of pieces, and the
+// last piece has the rest. A limit below 0 keeps empty strings at the end. An empty match cuts
 // between characters.
 func (r *Regexp) Split(s string, limit int) ([]string, error) {
 	return r.Within(nil).Split(s, limit)
@@ -197,7 +196,7 @@ func (r Within) Split(s string, limit int) ([]string, error) {
 	return out, nil
 }
 
-// QuoteMeta gives a pattern that matches s, as Ruby's Regexp.escape does.
+// QuoteMeta returns a pattern that matches s, as Ruby's Regexp.escape does.
 func QuoteMeta(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -23,11 +23,11 @@ func newSet(ranges []rune) *set {
 	return s
 }
 
-// maxRanges is how many ranges all sets of a pattern may have: two thousand
-// times those of the letters.
+// maxRanges limits the ranges of all sets of a pattern: two thousand times the
+// ranges of the letters.
 const maxRanges = 1 << 20
 
-// set makes a set of ranges; of those that are the same slice only once.
+// set makes a set of ranges. It makes only one set for the same slice.
 func (p *parser) set(start int, ranges []rune) *set {
 	if len(ranges) == 0 {
 		return newSet(ranges)
@@ -46,7 +46,7 @@ func (p *parser) set(start int, ranges []rune) *set {
 	return s
 }
 
-// other gives all characters that are not in ranges, which are kept.
+// other returns all characters that are not in ranges, and caches the result.
 func (p *parser) other(ranges []rune) []rune {
 	if len(ranges) == 0 {
 		return complement(ranges)
@@ -85,7 +85,7 @@ func inRanges(ranges []rune, r rune) bool {
 	return false
 }
 
-// canonical sorts ranges and joins those that touch; it may change its argument.
+// canonical sorts ranges and joins adjacent ranges. It may change its argument.
 func canonical(ranges []rune) []rune {
 	if len(ranges) <= 2 {
 		return ranges
@@ -119,7 +119,8 @@ func inOrder(ranges []rune) bool {
 	return true
 }
 
-// complement gives all characters that are not in ranges, which are canonical.
+// complement returns all characters that are not in ranges, which must be
+// canonical.
 func complement(ranges []rune) []rune {
 	out := make([]rune, 0, len(ranges)+2)
 	next := rune(0)
@@ -135,7 +136,7 @@ func complement(ranges []rune) []rune {
 	return out
 }
 
-// intersect gives what is in both; both are canonical.
+// intersect returns the characters in both a and b, which must be canonical.
 func intersect(a, b []rune) []rune {
 	var out []rune
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -152,10 +153,10 @@ func intersect(a, b []rune) []rune {
 	return out
 }
 
-// foldClosure adds to ranges every character that differs from one of theirs
-// by case only. A character of ASCII brings one outside of it (k: U+212A),
-// and the other way round, only if it is in strict: \w and the ASCII brackets
-// keep to ASCII.
+// foldClosure adds to ranges every character that differs only by case from one
+// of them. An ASCII character adds a character outside of ASCII (k: U+212A), and
+// the other way round, only if it is in strict: \w and the ASCII brackets are
+// limited to ASCII.
 func foldClosure(ranges, strict []rune) []rune {
 	count := 0
 	for i := 0; i < len(ranges); i += 2 {
@@ -165,7 +166,7 @@ func foldClosure(ranges, strict []rune) []rune {
 	add := func(r rune) {
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			if utf8.RuneSelf <= f && f <= 0xff {
-				continue // Onigmo takes these for bytes, and they get lost
+				continue // Onigmo treats these as bytes, and they get lost
 			}
 			if (f < utf8.RuneSelf) == (r < utf8.RuneSelf) || inRanges(strict, r) {
 				out = append(out, f, f)
@@ -190,7 +191,7 @@ func foldClosure(ranges, strict []rune) []rune {
 	return canonical(out)
 }
 
-// fromTable gives the ranges of a Unicode table.
+// fromTable returns the ranges of a Unicode table.
 func fromTable(t *unicode.RangeTable) []rune {
 	var out []rune
 	add := func(lo, hi, stride rune) {

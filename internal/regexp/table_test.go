@@ -52,7 +52,7 @@ func readCases(t testing.TB, name string) []rubyCase {
 	return cases
 }
 
-// TestTable holds the package to what Ruby said when the table was recorded.
+// TestTable compares the package with the recorded results of Ruby.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	cases := readCases(t, "testdata/ruby.jsonl")
@@ -66,7 +66,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// compare gives the differences between Ruby's results and ours.
+// compare returns the differences between Ruby's results and this package's
+// results.
 func compare(c rubyCase) (problems []string) {
 	bad := func(what string, subject string, got, want any) {
 		line, _ := json.Marshal(struct {
@@ -95,7 +96,7 @@ func compare(c rubyCase) (problems []string) {
 	for i, s := range c.Subjects {
 		want := c.Results[i]
 		if want == nil {
-			continue // Ruby gave it up
+			continue // Ruby timed out
 		}
 		r, _ := Compile(c.Pattern)
 		var got [][]int
@@ -145,8 +146,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// paths checks that the matcher alone finds what was found by whatever way,
-// if it finds an end.
+// paths checks that the matcher alone finds the same matches, if it finishes.
 func paths(pattern, s string, want [][]int) []string {
 	r, err := Compile(pattern)
 	if err != nil {

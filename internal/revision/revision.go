@@ -73,7 +73,7 @@ func (r *Repository) Write(ctx context.Context, rev, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(index)
-	// An index of its own, so that what the user has staged stays.
+	// A separate index leaves the files that the user has staged as they are.
 	env := append(slices.Clone(r.environ), "GIT_INDEX_FILE="+filepath.Join(index, "index"))
 	if _, err := git(ctx, r.root, env, "read-tree", commit); err != nil {
 		return err
@@ -100,10 +100,10 @@ func (r *Repository) Head(ctx context.Context, dir string, except ...string) (co
 	return commit, status != "", err
 }
 
-// maxMessage is how much of the messages of git an error has.
+// maxMessage is the number of bytes of git's messages that an error contains.
 const maxMessage = 2 << 10
 
-// git runs git and returns what it prints.
+// git runs git and returns its output.
 func git(ctx context.Context, dir string, environ []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

@@ -10,7 +10,7 @@ import (
 	"bolt/internal/revision"
 )
 
-// repo is a repository with two commits: a says one, then two.
+// repo returns a repository with two commits: a contains one, then two.
 func repo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +24,8 @@ echo two >d/a && git commit -qam 2 && echo staged >d/a && git add d/a && echo wo
 	return dir
 }
 
-// The files of revisions are written, and neither the index nor the working tree changes.
+// TestWrite checks that the files of revisions are written, and that neither the index
+// nor the working tree changes.
 func TestWrite(t *testing.T) {
 	dir := repo(t)
 	r, err := revision.In(t.Context(), filepath.Join(dir, "d"), append(os.Environ(), "GIT_DIR=.git", "GIT_WORK_TREE=/tmp", "GIT_INDEX_FILE=.git/index"))

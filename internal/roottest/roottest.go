@@ -35,7 +35,7 @@ func New(t testing.TB, lower string) string {
 			t.Fatal(err)
 		}
 	}
-	// Shells open these.
+	// Shells open these files.
 	if err := os.Symlink("/proc/self/fd", filepath.Join(root, "dev", "fd")); err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func Shell(t testing.TB, root, script string) string {
 	return string(out)
 }
 
-// Env is an environment for programs in a root.
+// Env returns an environment for programs in a root.
 func Env() []string {
 	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
 }
 
-// Argv makes a command run in a root.
+// Argv returns a command line that runs a command in a root.
 func Argv(root string, argv []string) []string {
 	return append([]string{"chroot", root}, argv...)
 }

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSONString is a filter for the inside of a JSON string, without its quotes:
-// it escapes the characters of RFC 8259, section 7, and those that Terminal removes,
-// because people also read JSON on terminals.
+// JSONString is a filter for the inside of a JSON string, without its quotes. It
+// escapes the characters of RFC 8259, section 7, and the characters that Terminal
+// removes, because people also read JSON on terminals.
 type JSONString struct {
 	u UTF8
 }
@@ -19,7 +19,7 @@ func NewJSONString(w io.Writer) *JSONString { return &JSONString{UTF8{w: escaper
 // Write filters p.
 func (j *JSONString) Write(p []byte) (int, error) { return j.u.Write(p) }
 
-// Flush writes what was held back.
+// Flush writes the bytes that were held back.
 func (j *JSONString) Flush() error { return j.u.Flush() }
 
 // escaper escapes valid UTF-8.

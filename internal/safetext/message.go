@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// maxMessage bounds what one piece of text from outside adds to a message.
+// maxMessage limits the bytes of one string from outside in a message.
 const maxMessage = 1 << 10
 
 // Message makes text from a server or another program fit for a message or a
@@ -77,7 +77,7 @@ func (t *Tail) LastLine() string {
 	return Message(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// String returns all that is kept, as Message does.
+// String returns all stored text, as Message does.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

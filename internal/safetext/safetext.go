@@ -1,13 +1,13 @@
-// Package safetext turns bytes of unknown origin into text that is safe where
-// it goes: valid UTF-8, the inside of a JSON string, a terminal.
+// Package safetext turns bytes of unknown origin into text that is safe for
+// its destination: valid UTF-8, the inside of a JSON string, a terminal.
 //
-// Each form is a filter around a writer. A filter sees its input in pieces of
+// Each form is a filter around a writer. A filter gets its input in pieces of
 // any size, holds back at most a few bytes of it, and needs Flush after the
-// last piece. Filters are not safe for concurrent use. Writing goes through in
-// many small parts: give them a buffered writer.
+// last piece. Filters are not safe for concurrent use. A filter writes many
+// small pieces, so its writer should be buffered.
 //
-// Bytes that are no UTF-8 become the text \xHH with upper-case digits, one for
-// each byte, as Puppet Bolt writes them.
+// Bytes that are not UTF-8 become the text \xHH with upper-case digits, one
+// for each byte, as Puppet Bolt writes them.
 package safetext
 
 import (
@@ -21,7 +21,7 @@ const upperHex = "0123456789ABCDEF"
 // UTF8 passes valid UTF-8 through and writes every other byte as \xHH.
 type UTF8 struct {
 	w    io.Writer
-	rest [utf8.UTFMax]byte // beginning of a sequence whose end has not come
+	rest [utf8.UTFMax]byte // beginning of an incomplete sequence
 	n    int
 }
 
@@ -31,12 +31,12 @@ func NewUTF8(w io.Writer) *UTF8 { return &UTF8{w: w} }
 // Write filters p.
 func (u *UTF8) Write(p []byte) (int, error) {
 	size := len(p)
-	for u.n > 0 && len(p) > 0 { // complete what was held back, byte by byte
+	for u.n > 0 && len(p) > 0 { // complete the sequence that was held back, byte by byte
 		u.rest[u.n] = p[0]
 		u.n++
 		p = p[1:]
 		if utf8.FullRune(u.rest[:u.n]) {
-			held := u.rest // the array is free for what is left of it
+			held := u.rest // the array is reused for the rest of it
 			n := u.n
 			u.n = 0
 			if err := u.pass(held[:n]); err != nil {
@@ -52,7 +52,7 @@ func (u *UTF8) Write(p []byte) (int, error) {
 	return size, nil
 }
 
-// pass writes p but for an incomplete sequence at its end, which it keeps.
+// pass writes p except an incomplete sequence at its end, which it holds back.
 func (u *UTF8) pass(p []byte) error {
 	end := len(p)
 	for i := len(p) - 1; i >= 0 && i > len(p)-utf8.UTFMax; i-- {
@@ -67,7 +67,7 @@ func (u *UTF8) pass(p []byte) error {
 	return writeValid(u.w, p[:end])
 }
 
-// Flush writes what was held back: no end of it came.
+// Flush writes the bytes that were held back: an incomplete sequence.
 func (u *UTF8) Flush() error {
 	held := u.rest
 	n := u.n
@@ -75,7 +75,7 @@ func (u *UTF8) Flush() error {
 	return writeValid(u.w, held[:n])
 }
 
-// writeValid writes p with \xHH for all that is no UTF-8.
+// writeValid writes p, with \xHH for each byte that is not UTF-8.
 func writeValid(w io.Writer, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -109,12 +109,12 @@ func writeValid(w io.Writer, p []byte) error {
 	return err
 }
 
-// String returns s with \xHH for all that is no UTF-8.
+// String returns s, with \xHH for each byte that is not UTF-8.
 func String(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
-	_ = writeValid(&b, []byte(s)) // a Builder takes everything
+	_ = writeValid(&b, []byte(s)) // a Builder never returns an error
 	return b.String()
 }

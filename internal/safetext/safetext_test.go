@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A filter is what all three have in common.
+// A filter is the common interface of all three filters.
 type filter interface {
 	io.Writer
 	Flush() error
@@ -31,7 +31,7 @@ func apply(t testing.TB, make func(io.Writer) filter, pieces ...string) string {
 	return b.String()
 }
 
-// eachByte splits s so that every boundary is met.
+// eachByte splits s so that every boundary is tested.
 func eachByte(s string) []string {
 	var out []string
 	for i := range len(s) {
@@ -142,7 +142,7 @@ func TestWriteErrorsPassThrough(t *testing.T) {
 }
 
 // FuzzFilters checks, for any bytes in any two pieces, that the result is valid
-// UTF-8, does not depend on the cut, and has nothing in it that must not be.
+// UTF-8, does not depend on the cut, and contains no forbidden character.
 func FuzzFilters(f *testing.F) {
 	for _, s := range []string{"caf\xe9", "\x1b[31mred\n\x1b]0;t\x07\r\r\n", "é€𝄞\xf0\x9d", "\x1b[38;5;1m\n\n\x1b[0;1mx", "\u009b1m\x1b\x1b[mé", "a\u202eb\u061c\u2069\u2028\x1b\u200f[m\x7f\u2022ت"} {
 		f.Add([]byte(s), 2)

@@ -6,15 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Terminal is a filter for text that people read on a terminal. It takes out
-// every control character and control sequence (ECMA-48 section 5: cursor
-// movements, titles, clipboard, queries that the terminal would answer) but
-// for line feed and tab, and, where colours are kept, "select graphic
-// rendition". It also takes out the characters that change the order in which
-// others are shown, or end lines (isDeceptive). Colours are switched off at the end of each line and on again in
-// the next, so that nothing put around lines takes part in them. A carriage
-// return becomes a line feed, together with one that follows it: nothing
-// printed can be overwritten.
+// Terminal is a filter for text that people read on a terminal. It removes every control character except
+// line feed and tab, and every control sequence (ECMA-48 section 5: cursor movements, titles, clipboard,
+// queries that the terminal would answer). If colours are kept, "select graphic rendition" passes.
+//
+// Terminal also removes the characters that change the order of others, or end lines (isDeceptive). It
+// switches colours off at the end of each line and on again in the next, so that text around a line does not
+// take its colours. A carriage return becomes a line feed, together with a line feed that follows it, so that
+// it cannot overwrite printed text.
 type Terminal struct {
 	u     UTF8
 	strip stripper
@@ -47,20 +46,19 @@ func (t *Terminal) Flush() error {
 	return err
 }
 
-// TerminalString filters a short text; it keeps no colours.
+// TerminalString filters a short string and removes its colours.
 func TerminalString(s string) string {
 	if plain(s) {
 		return s
 	}
 	var b strings.Builder
 	t := NewTerminal(&b, false)
-	_, _ = io.WriteString(t, s) // a Builder takes everything
+	_, _ = io.WriteString(t, s) // a Builder never returns an error
 	_ = t.Flush()
 	return b.String()
 }
 
-// plain reports whether s is ASCII without control characters but line feed
-// and tab.
+// plain reports whether s is ASCII without control characters other than line feed and tab.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
@@ -81,20 +79,19 @@ func isDeceptive(r rune) bool {
 	return false
 }
 
-// States of a stripper.
+// The states of a stripper.
 const (
 	ground     = iota
 	escaped    // after ESC
 	sequence   // in a control sequence: ESC [ …
 	controlStr // in a control string (OSC, DCS, SOS, PM, APC), up to BEL or ST
-	strEscape  // after ESC in one
+	strEscape  // after ESC in a control string
 )
 
-// maxSequence bounds what is kept of a control sequence: longer ones are no
-// colours.
+// maxSequence limits the stored bytes of a control sequence: longer sequences do not set colours.
 const maxSequence = 64
 
-// maxActive bounds what is remembered of colours from line to line.
+// maxActive limits the bytes of colour sequences that are remembered from line to line.
 const maxActive = 4 * maxSequence
 
 const resetSGR = "\x1b[0m"
@@ -106,7 +103,7 @@ type stripper struct {
 	state  int
 	seq    []byte // parameters of the control sequence so far
 	cr     bool   // the last byte was a carriage return
-	active []byte // the sequences that set what is on now
+	active []byte // the sequences that set the active attributes
 	off    bool   // active was switched off at the end of a line
 }
 
@@ -158,7 +155,7 @@ func (s *stripper) Write(p []byte) (int, error) {
 		}
 		start = i
 		if c >= utf8.RuneSelf && s.state <= sequence {
-			s.state = ground // no part of a sequence: it ended here
+			s.state = ground // not part of a sequence: it ended here
 			continue
 		}
 		i++
@@ -175,7 +172,7 @@ func (s *stripper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// control takes a control character in plain text.
+// control handles a control character in plain text.
 func (s *stripper) control(c byte) error {
 	wasCR := s.cr
 	s.cr = c == '\r'
@@ -185,7 +182,7 @@ func (s *stripper) control(c byte) error {
 	case '\r':
 		return s.newline()
 	case '\n':
-		if !wasCR { // else it has been written
+		if !wasCR { // else it has already been written
 			return s.newline()
 		}
 	}
@@ -201,7 +198,7 @@ func (s *stripper) newline() error {
 	return err
 }
 
-// color takes a "select graphic rendition" of the parameters seq.
+// color handles a "select graphic rendition" with the parameters seq.
 func (s *stripper) color() error {
 	code := "\x1b[" + string(s.seq) + "m"
 	if isReset(s.seq) {
@@ -218,13 +215,13 @@ func (s *stripper) color() error {
 	}
 	s.active = append(s.active, code...)
 	if s.off {
-		return nil // comes with the others before the next text
+		return nil // is written with the others before the next text
 	}
 	_, err := io.WriteString(s.w, code)
 	return err
 }
 
-// inside takes a byte of an escape sequence.
+// inside handles a byte of an escape sequence.
 func (s *stripper) inside(c byte) error {
 	switch s.state {
 	case escaped:
@@ -246,7 +243,7 @@ func (s *stripper) inside(c byte) error {
 			}
 		case c == 0x1b:
 			s.state = escaped
-		case c < ' ' || c == 0x7f: // likewise no part of it
+		case c < ' ' || c == 0x7f: // also not part of it
 			s.state = ground
 			if c == '\n' || c == '\r' {
 				return s.control(c)
@@ -260,7 +257,7 @@ func (s *stripper) inside(c byte) error {
 			s.state = ground
 		case 0x1b:
 			s.state = strEscape
-		case '\n': // a string never closed must not swallow the rest of the output
+		case '\n': // an unclosed string must not remove the rest of the output
 			s.state = ground
 			return s.control(c)
 		}

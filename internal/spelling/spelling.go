@@ -1,15 +1,14 @@
-// Package spelling helps with words in messages: which name was probably meant,
-// and lists of names.
+// Package spelling finds the name that a misspelled word means, and formats
+// lists of names for messages.
 package spelling
 
 import "strings"
 
-// Near returns the name that word was probably meant to be, "" if none is
-// close.
+// Near returns the name that word probably means, or "" if none is close.
 func Near(word string, names []string) string {
-	best, least := "", 3 // more than two slips are another word
+	best, least := "", 3 // with more than two errors it is another word
 	if len(word) < 6 {
-		least = 2 // and in a short one more than one
+		least = 2 // and with more than one error in a short word
 	}
 	for _, n := range names {
 		if d := Distance(word, n); d < least && d < len(word) {
@@ -19,8 +18,8 @@ func Near(word string, names []string) string {
 	return best
 }
 
-// Distance is the number of letters to insert, leave out, replace, or swap
-// with their neighbour, to make b of a (optimal string alignment).
+// Distance returns the number of letters to insert, remove, replace, or swap
+// with their neighbour, to turn a into b (optimal string alignment).
 func Distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -12,15 +12,13 @@ import (
 	"time"
 )
 
-// An Evil is a server that speaks SSH correctly up to some step and then sends
-// anything: flipped, cut, repeated and oversized messages, messages of other
-// steps, forged marks of bolt's scripts, hostile statuses, signals and SFTP
-// answers. Its seed and the number of the connection determine what it does. It
-// accepts any user and key.
+// An Evil is a server that speaks SSH correctly up to some step and then sends invalid
+// data: flipped, cut, repeated and oversized messages, messages of other steps, forged
+// marks of bolt's scripts, hostile statuses, signals and SFTP responses. Its seed and
+// the number of the connection determine its actions. It accepts any user and key.
 //
 // It has a transport of its own (curve25519-sha256, ssh-ed25519, aes128-ctr,
-// hmac-sha2-256), because golang.org/x/crypto/ssh does not send malformed
-// messages.
+// hmac-sha2-256), because golang.org/x/crypto/ssh does not send malformed messages.
 type Evil struct{ *Peer }
 
 // NewEvil starts a server.
@@ -49,9 +47,9 @@ type evilConn struct {
 	crypt evilTransport
 
 	calm     int // valid steps at the beginning
-	rage     int // after these, one step in so many is changed
+	rage     int // after these, one of this many steps is changed
 	steps    int
-	next     uint32 // number of our next channel
+	next     uint32 // number of the server's next channel
 	channels map[uint32]*evilChannel
 }
 
@@ -67,7 +65,7 @@ type evilChannel struct {
 var errCalledOff = io.ErrClosedPipe
 
 func (e *evilConn) serve() {
-	_ = e.c.SetDeadline(time.Now().Add(evilLasts)) // an error is the next read's
+	_ = e.c.SetDeadline(time.Now().Add(evilLasts)) // the next read returns the error
 	e.calm, e.rage = e.rng.IntN(30), 1+e.rng.IntN(6)
 	if e.greet() != nil {
 		return
@@ -131,7 +129,7 @@ func (e *evilConn) noise(n int) []byte {
 	return b
 }
 
-// text returns a string that no ordinary program prints.
+// text returns a string that ordinary programs do not print.
 func (e *evilConn) text() string {
 	return []string{"", "\x00", "a\nb\r\n", "\xff\xfe\xfd", "\x1b]0;x\a\x1b[2J", "\u202e", "SIG\x00KILL", "../../x", "TERM",
 		string(bytes.Repeat([]byte("é\n"), 40<<10)), string(e.noise(64))}[e.rng.IntN(11)]
@@ -177,7 +175,7 @@ func (e *evilConn) send(p []byte) error {
 		case 0:
 			q = append(q, make([]byte, 300<<10)...)
 		case 1:
-			_, _ = e.c.Write(e.noise(100)) // no packet at all
+			_, _ = e.c.Write(e.noise(100)) // not a packet
 		case 2:
 			return errCalledOff
 		}
@@ -189,7 +187,7 @@ func (e *evilConn) send(p []byte) error {
 	return e.crypt.write(e.c, q)
 }
 
-// stray is a message that is well formed and does not belong here.
+// stray returns a well-formed message that is not expected here.
 func (e *evilConn) stray() []byte {
 	to := e.rng.Uint32N(4)
 	if e.rng.IntN(4) == 0 {
@@ -241,7 +239,7 @@ func (e *evilConn) signal(to uint32) []byte {
 	return packet(msgChannelRequest, to, "exit-signal", byte(0), e.text(), byte(e.rng.IntN(256)), e.text(), e.text())
 }
 
-// treat answers a message of the client.
+// treat responds to a message of the client.
 func (e *evilConn) treat(p []byte) error {
 	r := reader{p[1:]}
 	switch p[0] {
@@ -300,7 +298,7 @@ func (e *evilConn) login(r *reader) error {
 		}
 	}
 	if r.text() == "publickey" && r.byte() == 0 {
-		return e.send(packet(msgUserauthInfo, r.text(), r.text())) // the same number as PK_OK
+		return e.send(packet(msgUserauthInfo, r.text(), r.text())) // the number is the same as of PK_OK
 	}
 	return e.send(packet(msgUserauthSuccess))
 }
@@ -311,7 +309,7 @@ var token = regexp.MustCompile(`bolt%[0-9a-f]+`)
 // noTarStep is the step in which a script reports that the machine has no tar.
 var noTarStep = regexp.MustCompile(`tar >/dev/null 2>&1 \|\| [fg] ([0-9a-z-]+)`)
 
-// request answers a request on a channel and performs it.
+// request responds to a request on a channel and performs it.
 func (e *evilConn) request(ch *evilChannel, r *reader) error {
 	what, reply := r.text(), r.byte()
 	if reply != 0 {

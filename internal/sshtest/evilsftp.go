@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// files answers the SFTP requests that have come.
+// files responds to the SFTP requests that have arrived.
 func (e *evilConn) files(ch *evilChannel) error {
 	for len(ch.in) >= 4 {
 		n := binary.BigEndian.Uint32(ch.in)
@@ -35,7 +35,7 @@ func (e *evilConn) files(ch *evilChannel) error {
 	return nil
 }
 
-// spoil changes an answer.
+// spoil changes a response.
 func (e *evilConn) spoil(p []byte) []byte {
 	q := bytes.Clone(p)
 	switch e.rng.IntN(5) {
@@ -48,14 +48,14 @@ func (e *evilConn) spoil(p []byte) []byte {
 			binary.BigEndian.PutUint32(q[1+e.rng.IntN(len(q)-4):], e.number())
 		}
 	case 3:
-		q[0] = byte(sftpStatus + e.rng.IntN(6)) // the answer to another question
+		q[0] = byte(sftpStatus + e.rng.IntN(6)) // the response to another request
 	case 4:
 		return append(q, e.noise(2000)...)
 	}
 	return q
 }
 
-// file is the answer to one request.
+// file returns the response to one request.
 func (e *evilConn) file(ch *evilChannel, p []byte) []byte {
 	if p[0] == sftpInit || len(p) < 5 {
 		return packet(sftpVersion, uint32(3), "posix-rename@openssh.com", "1")

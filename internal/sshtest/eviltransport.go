@@ -47,7 +47,7 @@ const (
 	msgChannelSuccess  = 99
 )
 
-// packet is a message: numbers, strings and single bytes (RFC 4251 5).
+// packet encodes a message of numbers, strings and single bytes (RFC 4251 5).
 func packet(kind byte, fields ...any) []byte {
 	p := []byte{kind}
 	for _, f := range fields {
@@ -65,7 +65,7 @@ func packet(kind byte, fields ...any) []byte {
 	return p
 }
 
-// A reader takes fields off a message. A missing field is empty.
+// A reader reads the fields of a message. A missing field is empty.
 type reader struct{ rest []byte }
 
 func (r *reader) byte() byte {
@@ -94,14 +94,16 @@ func (r *reader) text() string {
 	return s
 }
 
-// An evilTransport is the binary packet protocol, as a server (RFC 4253 6).
+// An evilTransport is the server side of the binary packet protocol (RFC 4253
+// 6).
 type evilTransport struct {
 	in     *bufio.Reader
 	reads  direction
 	writes direction
 }
 
-// A direction is one half of it; without a stream it is in clear.
+// A direction is one direction of the transport. Without a stream it is not
+// encrypted.
 type direction struct {
 	seq    uint32
 	stream cipher.Stream
@@ -188,7 +190,7 @@ func (t *evilTransport) exchange(c io.Reader, version string, send func([]byte) 
 		return err
 	}
 	var asked []byte
-	for len(asked) == 0 || asked[0] != msgKexECDHInit { // a wrong guess may come before
+	for len(asked) == 0 || asked[0] != msgKexECDHInit { // a wrong guess may come first
 		if asked, err = t.read(); err != nil {
 			return err
 		}
@@ -250,7 +252,7 @@ func stream(key, iv []byte) (cipher.Stream, error) {
 	return cipher.NewCTR(b, iv), nil
 }
 
-// mpint is a positive number (RFC 4251 5).
+// mpint encodes a positive number (RFC 4251 5).
 func mpint(b []byte) []byte {
 	b = bytes.TrimLeft(b, "\x00")
 	if len(b) > 0 && b[0] >= 0x80 {

@@ -20,7 +20,7 @@ import (
 // A Call is one exec on an in-process server, or the start of a subsystem.
 type Call struct {
 	User      string
-	Addr      string // where the connection came in
+	Addr      string // the address of the server that accepted the connection
 	Line      string
 	Subsystem string // "" for an exec
 	Stdin     io.Reader
@@ -28,11 +28,12 @@ type Call struct {
 	Stderr    io.Writer
 }
 
-// An Exec answers a call with an exit status. ctx ends with the channel.
+// An Exec handles a call and returns its exit status. ctx ends with the
+// channel.
 type Exec func(ctx context.Context, c Call) int
 
-// A Fleet is any number of SSH servers in the test's own process, one to each
-// address; they share a host key and accept one user key.
+// A Fleet is a set of SSH servers in the test's own process, one for each
+// address. They share a host key and accept one user key.
 type Fleet struct {
 	Addrs   []string
 	KeyFile string
@@ -151,11 +152,11 @@ func (f *Fleet) serve(c net.Conn, config *ssh.ServerConfig, exec Exec) {
 	}
 }
 
-// proof is how a line begins that proves that a shell runs it; an Exec is
-// spared that.
+// proof matches the beginning of a line that proves that a shell runs it. It
+// is removed before an Exec gets the line.
 var proof = regexp.MustCompile(`^command printf '%s!\\n' (bolt%[0-9a-f]+) >&2; `)
 
-// session answers the first exec of a channel.
+// session handles the first exec of a channel.
 func session(conn *ssh.ServerConn, ch ssh.Channel, reqs <-chan *ssh.Request, exec Exec) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Link is a TCP proxy to a server with a fixed delay each way. It can stop
-// carrying without a sign, and be cut.
+// A Link is a TCP proxy to a server with a fixed delay each way. It can
+// silently stop carrying data, and can be cut.
 type Link struct {
 	Addr string // connect here
 	Host string
@@ -58,7 +58,8 @@ func Delay(t testing.TB, addr string, oneWay time.Duration) *Link {
 	return k
 }
 
-// BlackHole stops (or resumes) carrying: bytes vanish, connections stay.
+// BlackHole stops (or resumes) carrying data: bytes are lost, connections
+// stay open.
 func (k *Link) BlackHole(on bool) { k.silent.Store(on) }
 
 // Cut resets all connections.
@@ -74,7 +75,8 @@ func (k *Link) Cut() {
 	k.conns = nil
 }
 
-// Carried returns how many bytes went to the server and came from it.
+// Carried returns the number of bytes sent to the server and received from
+// it.
 func (k *Link) Carried() (to, from int64) { return k.carried[0].Load(), k.carried[1].Load() }
 
 func (k *Link) carry(near net.Conn, addr string) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A Peer is something at a port that is no proper SSH server.
+// A Peer is a listener that is not a correct SSH server.
 type Peer struct {
 	Addr string
 	Host string
@@ -16,20 +16,20 @@ type Peer struct {
 	seen atomic.Int64
 }
 
-// Connections is how many have come so far.
+// Connections returns the number of connections so far.
 func (p *Peer) Connections() int { return int(p.seen.Load()) }
 
-// Silent accepts connections and never says anything.
+// Silent accepts connections and never sends anything.
 func Silent(t testing.TB) *Peer {
 	return Listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 }
 
-// Slammer closes each connection at once.
+// Slammer closes each connection immediately.
 func Slammer(t testing.TB) *Peer {
 	return Listen(t, func(net.Conn) {})
 }
 
-// Speaker says text and then waits for the other side to go.
+// Speaker sends text and then waits until the client closes the connection.
 func Speaker(t testing.TB, text string) *Peer {
 	return Listen(t, func(c net.Conn) {
 		io.WriteString(c, text)
@@ -37,7 +37,7 @@ func Speaker(t testing.TB, text string) *Peer {
 	})
 }
 
-// Chatter says text and then speaks as the server at addr.
+// Chatter sends text and then connects the client to the server at addr.
 func Chatter(t testing.TB, text, addr string) *Peer {
 	return Listen(t, func(c net.Conn) {
 		io.WriteString(c, text)
@@ -57,7 +57,7 @@ func Chatter(t testing.TB, text, addr string) *Peer {
 	})
 }
 
-// Listen gives each connection to serve and closes it afterwards.
+// Listen passes each connection to serve and closes it afterwards.
 func Listen(t testing.TB, serve func(net.Conn)) *Peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,7 +109,7 @@ func Listen(t testing.TB, serve func(net.Conn)) *Peer {
 	return p
 }
 
-// Shedder says text and closes each connection, as a server that is busy.
+// Shedder sends text and closes each connection, as a busy server does.
 func Shedder(t testing.TB, text string) *Peer {
 	return Listen(t, func(c net.Conn) { io.WriteString(c, text) })
 }

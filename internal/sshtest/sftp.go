@@ -8,8 +8,8 @@ import (
 )
 
 // An SFTPListing is an SFTP server on which every path is a directory and only
-// the listings mean something: it answers the nth request for more of a listing
-// with the names that it returns, and ends the listing when more is false.
+// listings have content. For the nth request of a listing, the function returns
+// the names of the response. The listing ends when more is false.
 type SFTPListing func(n int) (names []string, more bool)
 
 // Packets and codes of SFTP version 3 (draft-ietf-secsh-filexfer-02).
@@ -88,8 +88,8 @@ func (l SFTPListing) names(n int, id uint32) []byte {
 
 func status(id, code uint32) []byte { return packet(sftpStatus, id, code, "", "") }
 
-// WithoutTar is an Exec of a machine that has a shell but no programs, tar
-// among them, and serves SFTP.
+// WithoutTar returns an Exec of a machine that serves SFTP and has a shell but
+// no programs, such as tar.
 func WithoutTar(listing SFTPListing) Exec {
 	return func(ctx context.Context, c Call) int {
 		if c.Subsystem != "" {
@@ -107,7 +107,7 @@ func WithoutTar(listing SFTPListing) Exec {
 			_, _ = io.Copy(stdin, c.Stdin)
 			stdin.Close()
 		}()
-		_ = cmd.Wait() // the status says it
+		_ = cmd.Wait() // the status has the outcome
 		return cmd.ProcessState.ExitCode()
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// heedVariable makes TestHeedSignals the program that it starts.
+// heedVariable makes TestHeedSignals act as the child program.
 const heedVariable = "SSHTEST_HEEDS"
 
-// TestHeedSignals runs itself with ignored signals, as nohup(1) does. A process that it
-// starts then must end by the signal.
+// TestHeedSignals runs itself with ignored signals, as nohup(1) does. The child process
+// must be ended by the signal.
 func TestHeedSignals(t *testing.T) {
 	if os.Getenv(heedVariable) == "" {
 		again := exec.Command("sh", "-c", `trap '' HUP INT QUIT; exec "$0" -test.run='^TestHeedSignals$'`, os.Args[0])

@@ -1,10 +1,9 @@
-// Package sshtest starts SSH servers for tests: real OpenSSH ones, small ones
-// inside the test's process for scale, links with delay, and peers that
-// misbehave.
+// Package sshtest starts SSH servers for tests: real OpenSSH servers, small servers
+// inside the test's process for scale, links with delay, and peers that misbehave.
 //
-// Everything listens on loopback addresses, keeps its files in the test's
-// temporary directory and ends with the test. The real servers need root,
-// /usr/sbin/sshd and ssh-keygen; without them the test fails and says so.
+// All servers listen on loopback addresses, keep their files in the test's temporary
+// directory and end with the test. The real servers need root, /usr/sbin/sshd and
+// ssh-keygen. Without them the test fails with a message.
 package sshtest
 
 import (
@@ -36,12 +35,13 @@ const (
 	startTime   = 20 * time.Second
 )
 
-// Options shape a real server. The zero value has OpenSSH's defaults for its
-// limits and lets root in by key alone.
+// Options configure a real server. By default it has OpenSSH's limits, and root can
+// only log in with a key.
 type Options struct {
-	// Config is added in front of ours: the first value of an option wins.
+	// Config is added before the package's own configuration: the first value of an
+	// option takes effect.
 	Config string
-	// Address is what it listens on, "" for 127.0.0.1.
+	// Address is the address to listen on, "" for 127.0.0.1.
 	Address string
 	// HostKeys are the kinds of host keys (ed25519, ecdsa, rsa), in order;
 	// nil for ed25519 and ecdsa.
@@ -50,15 +50,15 @@ type Options struct {
 	Env []string
 }
 
-// A Server is an OpenSSH server of the test's own.
+// A Server is an OpenSSH server of one test.
 type Server struct {
 	Host string // the address that it listens on
 	Port int
 	Addr string // both
 
-	Dir     string // where its files are
-	KeyFile string // a private key that lets root (and any user) in
-	// Authorized holds the keys that let in, one to a line; tests may add.
+	Dir     string // the directory of its files
+	KeyFile string // a private key with which root (and any user) can log in
+	// Authorized is the file of the authorized keys, one a line. Tests may add keys.
 	Authorized string
 	HostKeys   []ssh.PublicKey
 
@@ -67,7 +67,7 @@ type Server struct {
 	log    string
 }
 
-// Start starts a server and waits until it greets.
+// Start starts a server and waits until it sends its version.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	HeedSignals()
@@ -101,7 +101,7 @@ func Start(t testing.TB, o Options) *Server {
 		s.HostKeys = append(s.HostKeys, WriteKey(t, file, kind).PublicKey())
 		fmt.Fprintf(&keys, "HostKey %s\n", file)
 	}
-	// The port may be taken between our choice and the start.
+	// Another process may take the port before the start.
 	for range 5 {
 		s.Port = freePort(t, s.Host)
 		s.Addr = net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
@@ -120,8 +120,8 @@ func Start(t testing.TB, o Options) *Server {
 	return nil
 }
 
-// write makes the configuration. Keys are read by a command, so that the
-// modes of the directories above do not matter; SHLVL keeps bash from reading
+// write writes the configuration. A command reads the authorized keys, so that the
+// modes of the directories above do not matter. SHLVL keeps bash from reading
 // ~/.bashrc, as it does when it takes sshd for its parent.
 func (s *Server) write(t testing.TB, first, hostKeys string) {
 	t.Helper()
@@ -174,7 +174,8 @@ func (s *Server) start(t testing.TB, env []string) bool {
 		close(s.exited)
 	}()
 	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); {
-		// Who greets there may be the server of somebody who has found the same port.
+		// The SSH server at this port may belong to another process that chose the
+		// same port.
 		if greets(s.Addr) && strings.Contains(s.Log()[before:], "Server listening on ") {
 			return true
 		}
@@ -201,8 +202,8 @@ func greets(addr string) bool {
 	return bytes.Equal(head[:n], []byte("SSH-"))
 }
 
-// Kill ends the server and its session processes at once (SIGKILL), as a
-// machine that dies; what the sessions run is left behind. It waits for the
+// Kill ends the server and its session processes immediately (SIGKILL), like a
+// machine that crashes. The processes that the sessions run stay. Kill waits for the
 // server.
 func (s *Server) Kill() {
 	select {
@@ -219,7 +220,7 @@ func (s *Server) Kill() {
 	<-s.exited
 }
 
-// descendants lists the processes below one.
+// descendants lists the processes below pid.
 func descendants(pid int) []int {
 	var all []int
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -234,14 +235,14 @@ func descendants(pid int) []int {
 	return all
 }
 
-// Log is what the server has written so far.
+// Log returns the text that the server has written so far.
 func (s *Server) Log() string {
 	text, _ := os.ReadFile(s.log)
 	return string(text)
 }
 
-// Authorize lets the owner of one more key in; before the key may stand
-// options, as authorized_keys has them.
+// Authorize adds a key to the authorized keys. options are the options of
+// authorized_keys for it.
 func (s *Server) Authorize(t testing.TB, options string, key ssh.PublicKey) {
 	t.Helper()
 	text, err := os.ReadFile(s.Authorized)
@@ -291,7 +292,7 @@ func NewKey(t testing.TB, kind string) crypto.Signer {
 	return key
 }
 
-// WriteKey makes a key and writes it to path, its public half to path.pub.
+// WriteKey makes a key and writes it to path, and its public key to path.pub.
 func WriteKey(t testing.TB, path, kind string) ssh.Signer {
 	t.Helper()
 	key := NewKey(t, kind)
@@ -312,7 +313,7 @@ func WriteKey(t testing.TB, path, kind string) ssh.Signer {
 	return signer
 }
 
-// freePort finds a port that nobody listens on.
+// freePort finds a free port.
 func freePort(t testing.TB, host string) int {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))

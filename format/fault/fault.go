@@ -1,6 +1,6 @@
-// Package fault holds the error that has a kind: the form in which a problem
-// of our own (a bad file, an unknown name, a wrong option) reaches people and
-// programs.
+// Package fault defines the error that has a kind: the form in which bolt
+// reports problems such as a bad file, an unknown name or a wrong option to
+// people and programs.
 //
 // The kinds and the JSON form are Puppet Bolt's (Bolt::Error#to_h), so that
 // programs which read one can read the other.
@@ -21,18 +21,18 @@ type Error struct {
 	// Kind names the problem for programs: "bolt/validation-error",
 	// "bolt/cli-error", "bolt.inventory/wildcard-error", …
 	Kind string
-	// Msg tells people what happened, where, and what to do. It may have
+	// Msg describes the problem, its place, and the solution. It may have
 	// several lines.
 	Msg string
 	// Code is the issue code, "" for most.
 	Code string
-	// Hint says what to do where Msg, which programs compare with Bolt's, does
-	// not; "" if there is nothing to say. It is no part of the JSON form.
+	// Hint describes the solution if Msg does not, because programs compare Msg
+	// with Bolt's; "" if there is no hint. It is not part of the JSON form.
 	Hint string
-	// Details is kind-specific data; nil counts as empty.
+	// Details is kind-specific data; nil means empty.
 	Details *ordered.Map
 	// Err is the cause for errors.Is and errors.As, or nil. Its text is not
-	// part of Error's: what matters of it is in Msg.
+	// part of Error's text; Msg contains the relevant part.
 	Err error
 }
 
@@ -44,7 +44,7 @@ func New(kind, format string, args ...any) *Error {
 
 // File makes an Error about a file: of kind bolt/file-error, with the path in
 // its details and err, which may be nil, as its cause. The message is formatted
-// as by fmt.Sprintf; it should name the path, and may have WithoutPath(err).
+// as by fmt.Sprintf. It should name the path, and may contain WithoutPath(err).
 func File(path string, err error, format string, args ...any) *Error {
 	return &Error{Kind: "bolt/file-error", Msg: fmt.Sprintf(format, args...), Details: ordered.Of("path", path), Err: err}
 }
@@ -63,7 +63,7 @@ func (e *Error) Error() string { return e.Msg }
 func (e *Error) Unwrap() error { return e.Err }
 
 // Map returns the error as Puppet Bolt writes it: kind, msg, details, and
-// issue_code where there is one.
+// issue_code if the error has one.
 func (e *Error) Map() *ordered.Map {
 	details := e.Details
 	if details == nil {

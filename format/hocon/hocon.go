@@ -1,17 +1,15 @@
-// Package hocon reads HOCON (https://github.com/lightbend/config/blob/main/HOCON.md)
-// into plain ordered values: nil, bool, int64, *big.Int (what does not fit
-// int64), float64, string, []any and *ordered.Map.
+// Package hocon reads HOCON (https://github.com/lightbend/config/blob/main/HOCON.md) into plain ordered
+// values: nil, bool, int64, *big.Int (integers that do not fit int64), float64, string, []any and
+// *ordered.Map.
 //
-// Decode parses text and resolves its substitutions, as the ruby-hocon
-// library does for Puppet's hocon_data: objects of one key are merged with
-// the newer one's keys first, += appends, ${path} looks in the document and
-// then in the environment that Options give it, include finds nothing or, as
-// include file("…"), is refused. It follows that library where it departs from the specification: a number may
-// be octal (010 is 8), [1] followed by unquoted text is the list alone.
+// Decode parses text and resolves its substitutions, as the ruby-hocon library does for Puppet's hocon_data.
+// Objects of one key are merged, with the keys of the newer object first, and += appends. ${path} is looked
+// up in the document and then in the environment of Options. include finds nothing; include file("…") is an
+// error. If the library differs from the specification, this package follows the library: a number may be
+// octal (010 is 8), and [1] followed by unquoted text is the list alone.
 //
-// Documents are limited in depth, in length and in what substitutions may make
-// of them, and reading one takes time in proportion to that: hostile text ends
-// with an error. Errors are *Error.
+// Documents are limited in depth, in length and in the size of the data that substitutions make. The time to
+// read a document is proportional to these, so hostile text ends with an error. Errors are *Error.
 package hocon
 
 import (
@@ -21,8 +19,7 @@ import (
 	"bolt/format/ordered"
 )
 
-// Limits on a document. Nobody writes one so deep or so large; text that would
-// exceed them is made to.
+// Limits on a document. A document written by hand does not reach them.
 const (
 	maxDepth  = 200
 	maxDigits = 4096
@@ -30,7 +27,7 @@ const (
 	maxSize   = 1 << 22 // of all values and bytes of strings that substitutions repeat
 )
 
-// Error says why text is not HOCON, or what a substitution lacks.
+// Error describes a syntax error, or a substitution that cannot be resolved.
 type Error struct {
 	File    string // name for messages, "" if there is none
 	Line    int    // from 1; 0 if it is not known
@@ -48,15 +45,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("parse %s: %s", name, e.Problem)
 }
 
-// Options change how text is read; the zero value is ready.
+// Options configure Decode. The zero value is ready to use.
 type Options struct {
-	// Getenv gives substitutions that the document does not satisfy. Nil:
+	// Getenv returns the values of substitutions that the document does not define. If it is nil,
 	// there are no variables.
 	Getenv func(name string) (string, bool)
 }
 
-// Decode reads data, whose root must be an object; empty text is an empty one.
-// file is for messages.
+// Decode reads data, whose root must be an object. Empty text is an empty object. file is the name
+// in messages.
 func Decode(data []byte, file string, o Options) (*ordered.Map, error) {
 	root, err := parse(string(data))
 	if err == nil {
@@ -71,7 +68,7 @@ func Decode(data []byte, file string, o Options) (*ordered.Map, error) {
 	return nil, err
 }
 
-// A node is a value that may hold substitutions yet.
+// A node is a value that can still contain substitutions.
 type node interface{ at() int }
 
 type (
@@ -85,8 +82,8 @@ type (
 		line  int
 		elems []node
 	}
-	// scalar is nil, bool, int64, *big.Int, float64 or string. text is how it joins
-	// with others; bare that it is an unquoted string.
+	// scalar is nil, bool, int64, *big.Int, float64 or string. text is its form when it is joined
+	// with others. bare marks an unquoted string.
 	scalar struct {
 		line int
 		v    any
@@ -103,8 +100,8 @@ type (
 		line   int
 		pieces []node
 	}
-	// merge is a field that was given more than once, the newest value first,
-	// and at least one is a substitution.
+	// merge is a field with several values, the newest first. At least one of them is a
+	// substitution.
 	merge struct {
 		line  int
 		stack []node
@@ -118,7 +115,7 @@ func (n *ref) at() int    { return n.line }
 func (n *concat) at() int { return n.line }
 func (n *merge) at() int  { return n.line }
 
-// open tells whether n may become an object.
+// open reports whether n can become an object.
 func open(n node) bool {
 	switch n.(type) {
 	case *ref, *concat, *merge:
@@ -136,7 +133,7 @@ func (o *object) set(key string, n node) {
 	o.fields[key] = n
 }
 
-// closed tells whether n hides all that is older.
+// closed reports whether n hides all older values.
 func closed(n node) bool {
 	switch n.(type) {
 	case *scalar, *list:
@@ -145,20 +142,19 @@ func closed(n node) bool {
 	return false
 }
 
-// over lays values on each other, of which there is one at least, the newest
-// first: what the older ones make is beneath each. It takes time in proportion
-// to what they hold.
+// over merges values, at least one, the newest first: each value is laid over the result of the
+// older ones. The time is proportional to the size of the values.
 func over(values []node) node {
 	for i, v := range values {
 		if !closed(v) {
 			continue
 		}
 		if values = values[:i+1]; i > 0 && !open(values[i-1]) {
-			values = values[:i] // an object wants nothing of it
+			values = values[:i] // an object does not use it
 		}
 		break
 	}
-	// What stands below the oldest substitution can be merged now.
+	// The values below the oldest substitution can be merged now.
 	n := len(values)
 	for n > 0 && !open(values[n-1]) {
 		n--
@@ -170,9 +166,9 @@ func over(values []node) node {
 	return stack(values[:n], below)
 }
 
-// overResolved is over with another sense: what the newer ones make is laid on
-// each, so an object beneath a plain value, that an object is on, comes through.
-// The original does so with what it merges after substitution.
+// overResolved is over in the other direction: the result of the newer values is laid over each
+// older value. So an object beneath a plain value, with another object above it, takes effect. The
+// original does this when it merges after substitution.
 func overResolved(values []node) node {
 	if closed(values[0]) {
 		return values[0]
@@ -207,8 +203,8 @@ func stack(newer, older []node) node {
 	return m
 }
 
-// overObjects merges objects, the newest first, with fold for what they have
-// under one key. Keys of the newest come first.
+// overObjects merges objects, the newest first. fold merges their values of one key. Keys of the
+// newest object come first.
 func overObjects(objects []node, fold func([]node) node) *object {
 	m := newObject(objects[0].at())
 	values := map[string][]node{}

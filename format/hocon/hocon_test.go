@@ -13,7 +13,7 @@ import (
 	"bolt/format/ordered"
 )
 
-// TestInclude: what would be missing is told.
+// TestInclude checks that include file("…") is an error.
 func TestInclude(t *testing.T) {
 	for in, want := range map[string]string{
 		`include "x.conf"`:                     "",
@@ -32,9 +32,8 @@ func TestInclude(t *testing.T) {
 	}
 }
 
-// TestOriginal compares with what ruby-hocon 1.3.1 made of the same text
-// (testdata/cases.jsonl): values with the order of keys, or that there was an
-// error.
+// TestOriginal compares with the results of ruby-hocon 1.3.1 for the same text
+// (testdata/cases.jsonl): values with the order of keys, or an error.
 func TestOriginal(t *testing.T) {
 	file := "testdata/cases.jsonl"
 	data, err := os.ReadFile(file)
@@ -115,8 +114,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLinear: long text takes time in proportion to its length. Each text would
-// take minutes if what it repeats were read or copied again and again.
+// TestLinear checks that the time for long text is proportional to its length.
+// Each text would take minutes if its repeated parts were read or copied again
+// and again.
 func TestLinear(t *testing.T) {
 	const size = 1 << 18
 	numbered := func(format string) string {
@@ -127,7 +127,7 @@ func TestLinear(t *testing.T) {
 		return b.String()
 	}
 	repeated := func(s string) string { return strings.Repeat(s, size/len(s)) }
-	for _, c := range []struct{ name, text, want string }{ // what is in the error; "" for none
+	for _, c := range []struct{ name, text, want string }{ //
 		{"digits and spaces", "a = " + repeated("1 "), ""},
 		{"strings", "a = " + repeated(`"b" `), ""},
 		{"substitution and text", "b = 1\na = " + repeated("${b}1 "), ""},
@@ -158,8 +158,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestHidden: what ruby-hocon 1.3.1 makes of an object beneath a value that an
-// object is on.
+// TestHidden compares with ruby-hocon 1.3.1 for an object beneath a value that
+// an object is on.
 func TestHidden(t *testing.T) {
 	for text, want := range map[string]string{
 		"a {x {p = 1}}\na {x = 5}\na {x {q = 2}}":                                      `{"a":{"x":{"q":2}}}`,

@@ -40,8 +40,8 @@ func parse(s string) (*object, error) {
 	return root, nil
 }
 
-// trim turns white space that the scanner took for part of a value, but that
-// no simple value follows, into white space.
+// trim marks white space that the scanner treated as part of a value as plain
+// white space, if no simple value follows.
 func trim(tokens []token) []token {
 	for i, t := range tokens {
 		if t.blank() && (i+1 == len(tokens) || !tokens[i+1].simple()) {
@@ -72,7 +72,7 @@ func (p *parser) skip() {
 	}
 }
 
-// separator passes a comma or line ends and tells whether there was one.
+// separator passes a comma or line ends and reports whether there was one.
 func (p *parser) separator() (comma, found bool) {
 	for {
 		t := p.peek()
@@ -131,13 +131,13 @@ func (p *parser) object(braces bool) (*object, error) {
 	}
 }
 
-// fields collects what an object is given.
+// fields collects the fields of an object.
 type fields struct {
 	o     *object
 	given map[string][]node // values of keys, the oldest first
 }
 
-// give lays a value on what a key has.
+// give adds a value to a key.
 func (f fields) give(key string, v node) {
 	values := f.given[key]
 	if values == nil {
@@ -191,7 +191,7 @@ func (p *parser) field(o fields) error {
 	outer := p.path
 	p.path = append(append([]string(nil), outer...), path...)
 	var v node
-	if t.is("{") { // without a separator nothing is joined to the object
+	if t.is("{") { // without a separator, an object is not joined with the value before it
 		p.i++
 		v, err = p.object(true)
 	} else {
@@ -297,12 +297,12 @@ func (p *parser) list(line int) (*list, error) {
 	}
 }
 
-// include finds nothing for a plain name: the original, which gets a document
-// as text and not as a file, finds nothing either.
+// include finds nothing for a plain name. The original does not find anything
+// either, because it gets a document as text and not as a file.
 //
-// Differs from Puppet: there include file("…") reads a file, from the working
-// directory of the program where the name is relative. Here data files stand
-// alone, and what would be missing is an error.
+// Differs from Puppet: in Puppet, include file("…") reads a file, relative to
+// the working directory of the program. Here data files are self-contained,
+// and include file("…") is an error, because data would be missing.
 func (p *parser) include() error {
 	p.i++
 	p.skip()
@@ -324,7 +324,8 @@ func (p *parser) include() error {
 	return fail(t, "include must be followed by a name in quotes, got %v", t)
 }
 
-// parsePath reads the elements of a path: periods outside quotes divide it.
+// parsePath reads the elements of a path, which are separated by periods
+// outside quotes.
 func parsePath(tokens []token, line int) ([]string, error) {
 	bad := func(problem string) ([]string, error) { return nil, &Error{Line: line, Problem: problem} }
 	if len(tokens) == 0 {
@@ -371,7 +372,7 @@ func parsePath(tokens []token, line int) ([]string, error) {
 }
 
 // consolidate joins neighbours that can be joined before substitutions are
-// known. No piece is a concat.
+// resolved. No piece is a concat.
 func consolidate(pieces []node) ([]node, error) {
 	var out []node
 	for len(pieces) > 0 {
@@ -400,8 +401,8 @@ func isCollection(n node) bool {
 	return false
 }
 
-// joinAll joins objects, lists or simple values. Unquoted text behind objects
-// and lists vanishes.
+// joinAll joins objects, lists or simple values. Unquoted text after objects
+// and lists is dropped.
 func joinAll(pieces []node) (node, error) {
 	first := pieces[0]
 	same := []node{first}

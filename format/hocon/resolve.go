@@ -9,17 +9,18 @@ import (
 
 // resolver replaces substitutions.
 //
-// A substitution looks its path up in the unresolved document, going through
-// objects as they are and resolving only what stands in the way. While the
-// value of a merge is being made, a part that is a substitution sees of it
-// only what lies below that part: so "path = ${path}:/bin"
-// finds the older path. Coming back to anything else is a cycle, which makes
-// an optional substitution vanish and any other an error.
+// A substitution finds its path in the unresolved document. It passes through
+// objects without resolving them, and resolves only the values that block the
+// path. While the parts of a merge are resolved, a part that is a
+// substitution only sees the parts below it. So "path = ${path}:/bin" finds
+// the older path. A reference to any other value that is being resolved is a
+// cycle. A cycle makes an optional substitution vanish, and is an error for
+// any other.
 type resolver struct {
 	root *object
 	o    Options
-	// below holds, for each merge that is being resolved, what its parts may
-	// see of it (nil: nothing).
+	// below holds, for each merge that is being resolved, the parts that the
+	// current part may see (nil: none).
 	below map[*merge][]node
 	// busy holds the substitutions and joins that are being resolved.
 	busy  map[node]bool
@@ -27,7 +28,7 @@ type resolver struct {
 	depth int
 }
 
-// errCycle ends the resolution of what leads back to itself.
+// errCycle ends the resolution of a value that refers to itself.
 type errCycle struct{ at *ref }
 
 func (errCycle) Error() string { return "cycle" }
@@ -41,7 +42,7 @@ func resolve(root *object, o Options) (*ordered.Map, error) {
 	return plain(n).(*ordered.Map), nil
 }
 
-// spend counts what substitutions make, and how often it is made.
+// spend counts the data that substitutions make, including repetitions.
 func (r *resolver) spend(n int, at node) error {
 	if r.size += n; r.size > maxSize {
 		return &Error{Line: at.at(), Problem: "the substitutions make more data, or take more steps, than is allowed"}
@@ -49,7 +50,7 @@ func (r *resolver) spend(n int, at node) error {
 	return nil
 }
 
-// resolve returns n without substitutions, nil if nothing is left of it.
+// resolve returns n without substitutions, or nil if nothing is left of it.
 func (r *resolver) resolve(n node) (node, error) {
 	if r.depth++; r.depth > maxDepth*10 {
 		return nil, &Error{Line: n.at(), Problem: "the substitutions lead to others without end"}
@@ -153,7 +154,7 @@ func (r *resolver) concat(n *concat) (node, error) {
 	return joined[0], nil
 }
 
-// remember returns what sets back what is to be seen of n.
+// remember returns a function that restores the visible parts of n.
 func (r *resolver) remember(n *merge) func() {
 	below, set := r.below[n]
 	return func() {
@@ -172,7 +173,7 @@ func (r *resolver) merge(n *merge) (node, error) {
 	return r.fold(n, n.stack)
 }
 
-// fold merges parts, the newest first, until one hides those below it.
+// fold merges parts, the newest first, until a part hides all parts below it.
 func (r *resolver) fold(n *merge, parts []node) (node, error) {
 	restore := r.remember(n)
 	defer restore()
@@ -238,8 +239,8 @@ func (r *resolver) lookup(n node, path []string) (node, error) {
 	return nil, nil
 }
 
-// lookupMerge looks in each part that is an object, and puts what it finds on
-// top of each other.
+// lookupMerge searches each part that is an object, and merges the values
+// that it finds.
 func (r *resolver) lookupMerge(n *merge, parts []node, path []string) (node, error) {
 	restore := r.remember(n)
 	defer restore()
@@ -255,7 +256,7 @@ func (r *resolver) lookupMerge(n *merge, parts []node, path []string) (node, err
 		if open(part) {
 			v, err := r.resolve(part)
 			if _, cycle := err.(errCycle); cycle {
-				continue // the part is what asks
+				continue // the part contains the substitution
 			}
 			if err != nil {
 				return nil, err
@@ -286,7 +287,7 @@ func (r *resolver) lookupMerge(n *merge, parts []node, path []string) (node, err
 	return overResolved(found), nil
 }
 
-// plain makes what callers get.
+// plain converts a node to the value that callers get.
 func plain(n node) any {
 	switch n := n.(type) {
 	case *scalar:

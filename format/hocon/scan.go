@@ -27,7 +27,7 @@ const (
 type token struct {
 	kind     kind
 	line     int
-	text     string // as it joins with others
+	text     string // its form when it is joined with others
 	v        any    // of tokValue
 	path     []string
 	optional bool
@@ -35,17 +35,17 @@ type token struct {
 
 func (t token) is(punct string) bool { return t.kind == tokPunct && t.text == punct }
 
-// simple tells whether white space after the token may be part of a value.
+// simple reports whether white space after the token may be part of a value.
 func (t token) simple() bool {
 	return t.kind == tokText || t.kind == tokString || t.kind == tokValue || t.kind == tokRef
 }
 
-// blank tells whether the token is white space within a line.
+// blank reports whether the token is white space within a line.
 func (t token) blank() bool {
 	return t.kind == tokSpace || t.kind == tokText && strings.TrimFunc(t.text, isSpace) == ""
 }
 
-// String is how messages name the token.
+// String returns the name of the token for messages.
 func (t token) String() string {
 	switch t.kind {
 	case tokEnd:
@@ -84,7 +84,7 @@ func (sc *scanner) add(t token) {
 	sc.count++
 }
 
-// reserved characters never stand in unquoted text.
+// reserved characters are not allowed in unquoted text.
 const reserved = "$\"{}[]:=,+#`^?!@*&\\"
 
 // until reads to the end of the text, or to the closing brace of a
@@ -161,7 +161,7 @@ func (sc *scanner) until(brace bool) error {
 	}
 }
 
-// isSpace is what the specification counts as white space.
+// isSpace reports whether r is white space by the specification.
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r == 0xFEFF || r >= 0x1C && r <= 0x1F || r == 0xA0
 }
@@ -180,8 +180,8 @@ func (sc *scanner) comment() bool {
 	return sc.s[sc.i] == '#' || strings.HasPrefix(sc.s[sc.i:], "//")
 }
 
-// bare reads unquoted text. true, false and null at its start are values of
-// their own, whatever follows them.
+// bare reads unquoted text. If it begins with true, false or null, that is a
+// separate value, whatever follows.
 func (sc *scanner) bare() {
 	from := sc.i
 	for sc.i < len(sc.s) {
@@ -205,7 +205,8 @@ func (sc *scanner) bare() {
 	sc.add(token{kind: tokText, line: sc.line, text: sc.s[from:sc.i]})
 }
 
-// number reads what may be one; if it is not, it is text.
+// number reads text that begins like a number. If it is not a number, it is
+// unquoted text.
 func (sc *scanner) number() {
 	from := sc.i
 	float := false
@@ -225,8 +226,8 @@ func (sc *scanner) number() {
 
 // numeral converts as Ruby's Integer and Float do: 010 is octal, and a float
 // has digits on both sides of its point. A float without a fraction is an
-// integer, as the original has it. What has more digits than anybody counts
-// with stays text: it would cost too much to convert.
+// integer, as in the original. A number with too many digits stays text,
+// because it would cost too much to convert.
 func numeral(s string, float bool) (any, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || strings.Contains(digits[1:], "-") && !float {
@@ -316,8 +317,8 @@ func (sc *scanner) escape(b *strings.Builder) error {
 	return nil
 }
 
-// triple reads a string in three quotes; of more than three at its end the
-// last three close it.
+// triple reads a string in three quotes. If it ends with more than three
+// quotes, the last three close it.
 func (sc *scanner) triple() error {
 	line := sc.line
 	sc.i += 3

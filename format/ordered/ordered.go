@@ -1,7 +1,6 @@
-// Package ordered holds Map, a string-keyed map that remembers the order in
-// which its keys came, as Ruby's hashes and JSON documents do. Inventories,
-// results and configuration are shown to people in the order they were
-// written in.
+// Package ordered provides Map, a string-keyed map that keeps the order in which its
+// keys were added, as Ruby's hashes and JSON documents do. Inventories, results and
+// configuration are shown in the order in which they were written.
 package ordered
 
 import (
@@ -20,10 +19,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Map is an insertion-ordered map from string to any of: nil, bool, int64,
-// float64, string, []any, *Map, and *big.Int for whole numbers that do not fit
-// int64; nobody changes one of these. The zero value is empty and ready; a nil *Map
-// may be read. It is not safe for concurrent writes.
+// Map is an insertion-ordered map from string to any of: nil, bool, int64, float64,
+// string, []any, *Map, and *big.Int for integers that do not fit int64. A *big.Int must
+// not be changed. The zero value is empty and ready to use; a nil *Map may be read. It
+// is not safe for concurrent writes.
 type Map struct {
 	pairs []pair
 	index map[string]int // of pairs; nil if there are few
@@ -34,12 +33,12 @@ type pair struct {
 	value any
 }
 
-// few is how many pairs a Map has without an index. Most maps are small, and looking
-// at each key is then faster, and takes less memory, than a Go map.
+// few is the largest number of pairs of a Map without an index. Most maps are small, and
+// comparing each key is then faster, and takes less memory, than a Go map.
 const few = 8
 
-// Of makes a Map from alternating keys and values; it panics on an odd count
-// or a key that is not a string, which is a mistake in the program.
+// Of makes a Map from alternating keys and values. It panics on an odd number of
+// arguments or a key that is not a string, which is a programming error.
 func Of(pairs ...any) *Map {
 	if len(pairs)%2 != 0 {
 		panic("ordered.Of: odd number of arguments")
@@ -51,7 +50,7 @@ func Of(pairs ...any) *Map {
 	return m
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (m *Map) Len() int {
 	if m == nil {
 		return 0
@@ -59,7 +58,7 @@ func (m *Map) Len() int {
 	return len(m.pairs)
 }
 
-// find returns the index of the pair with a key, and -1 if there is none.
+// find returns the index of the pair with a key, or -1 if there is none.
 func (m *Map) find(key string) int {
 	if m.index != nil {
 		if i, ok := m.index[key]; ok {
@@ -75,7 +74,7 @@ func (m *Map) find(key string) int {
 	return -1
 }
 
-// Get returns the value of key and whether there is one.
+// Get returns the value of key and whether the key exists.
 func (m *Map) Get(key string) (any, bool) {
 	if m == nil {
 		return nil, false
@@ -93,7 +92,8 @@ func (m *Map) Value(key string) any {
 	return v
 }
 
-// Set gives key a value; a new key goes last, a known one keeps its place.
+// Set sets the value of key. A new key is added at the end; an existing key keeps its
+// position.
 func (m *Map) Set(key string, value any) {
 	if i := m.find(key); i >= 0 {
 		m.pairs[i].value = value
@@ -191,8 +191,9 @@ func CloneValue(v any) any {
 	return v
 }
 
-// Format shows a map under every verb as its values show themselves. Left alone, fmt
-// would look into it and go around the methods of values that hide what they are.
+// Format formats each value of a map with the value's own methods, under every verb.
+// Otherwise fmt would print the fields of the map, without the methods of values that
+// hide their content.
 func (m *Map) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "{")
 	first := true
@@ -206,9 +207,8 @@ func (m *Map) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "}")
 }
 
-// Merge returns m with the keys of over laid on it: maps inside are merged
-// likewise, everything else is replaced. Neither is changed; keys of m come
-// first.
+// Merge returns m merged with over: maps inside are merged in the same way, everything
+// else is replaced. Neither is changed; keys of m come first.
 func (m *Map) Merge(over *Map) *Map {
 	c := m.Clone()
 	for k, v := range over.All() {
@@ -223,9 +223,9 @@ func (m *Map) Merge(over *Map) *Map {
 	return c
 }
 
-// MarshalJSON writes the keys in order, without escaping HTML characters. Floats
-// are written as AppendFloat does, so that they are floats when they are read. A nil Map
-// is written as an empty one, but as null inside of other data.
+// MarshalJSON writes the keys in order, without escaping HTML characters. Floats are
+// written as AppendFloat does, so that they are floats when they are read. A nil Map is
+// written as an empty map, but as null inside other data.
 func (m *Map) MarshalJSON() ([]byte, error) {
 	if m == nil {
 		return []byte("{}"), nil
@@ -233,7 +233,7 @@ func (m *Map) MarshalJSON() ([]byte, error) {
 	return AppendJSON(nil, m)
 }
 
-// AppendJSON appends data, as MarshalJSON of a Map writes it.
+// AppendJSON appends data as JSON, in the form of Map.MarshalJSON.
 func AppendJSON(b []byte, v any) ([]byte, error) {
 	var err error
 	switch v := v.(type) {
@@ -357,12 +357,12 @@ func (m *Map) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxDepth is how deep a document may be nested. Nobody writes one so deep, and
-// each level costs stack.
+// maxDepth limits the nesting of a document. Documents written by hand are not so deep,
+// and each level costs stack.
 const maxDepth = 1000
 
-// maxDigits limits whole numbers: what is longer costs too much to convert, and
-// is no number that anybody counts with.
+// maxDigits limits integers: a longer number costs too much to convert, and has no
+// practical use.
 const maxDigits = 4096
 
 // Strings returns a list of strings as data.
@@ -382,10 +382,10 @@ func Optional(text string) any {
 	return text
 }
 
-// ParseJSON reads one JSON document of any kind into the types that a Map
-// holds; the order of keys is kept. No number is rounded to one of another
-// kind: whole ones without an exponent stay whole, and one that is larger than
-// a float64 can be is an error. Errors say where they are.
+// ParseJSON reads one JSON document of any kind into the types that a Map holds. The
+// order of keys is kept. No number is rounded to a number of another kind: an integer
+// without an exponent stays an integer, and a number that exceeds a float64 is an error.
+// Errors contain the line.
 func ParseJSON(data []byte) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	v, err := parse(d, maxDepth)

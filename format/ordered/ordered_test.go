@@ -11,7 +11,7 @@ import (
 
 func TestOrder(t *testing.T) {
 	m := Of("b", 1, "a", 2, "c", 3)
-	m.Set("a", 4) // a known key keeps its place
+	m.Set("a", 4) // an existing key keeps its position
 	m.Delete("b")
 	m.Delete("none")
 	m.Set("b", 5)
@@ -82,7 +82,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNilMap checks that a nil map is an empty one, and null inside another one.
+// TestNilMap checks that a nil map is written as an empty map, and as null
+// inside another map.
 func TestNilMap(t *testing.T) {
 	var none *Map
 	if text, err := Of("a", none).MarshalJSON(); err != nil || string(text) != `{"a":null}` {
@@ -107,8 +108,9 @@ func TestJSONErrors(t *testing.T) {
 	}
 }
 
-// FuzzParseJSON looks for panics, and for documents that change on their way
-// through a Map. The first time, numbers take the form that we give them.
+// FuzzParseJSON looks for panics, and for documents that change when they are
+// parsed and written. The first time, numbers are converted to this package's
+// form.
 func FuzzParseJSON(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":null}],"c":-0.5e3}`))
 	f.Add([]byte(`{"a":-0e0}`))
@@ -134,7 +136,7 @@ func FuzzParseJSON(f *testing.F) {
 	})
 }
 
-// hidden is a value that hides what it is.
+// hidden is a value that hides its content.
 type hidden struct{ text string }
 
 func (hidden) String() string { return "nothing" }
@@ -151,7 +153,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// AppendString writes every string as encoding/json does.
+// FuzzAppendString checks that AppendString writes every string as encoding/json
+// does.
 func FuzzAppendString(f *testing.F) {
 	for _, s := range []string{"", "plain", `a"b\\c`, "<&>", "\n\t\x00\x1f\x7f", "ä\u2028\xff", "日本"} {
 		f.Add(s)

@@ -15,15 +15,15 @@ import (
 	"bolt/internal/safetext"
 )
 
-// Lazy is data that is made when it is written, so that all of a long list need
-// not be there at once.
+// Lazy is data that is made when it is written, so that a long list need not be
+// in memory as a whole.
 type Lazy interface {
-	// Data is what is written in its place.
+	// Data returns the data to write.
 	Data() (any, error)
 }
 
-// Write writes v, of the types that an ordered.Map holds (and int, []string
-// and Lazy), as JSON on one line without its end.
+// Write writes v as JSON on one line, without the end of the line. v has a type
+// of an ordered.Map's value, or is an int, []string or Lazy.
 func Write(w io.Writer, v any) error { return writeValue(w, v, nil) }
 
 // WriteIndented writes v on many lines, two blanks a level. The braces of
@@ -34,7 +34,7 @@ func WriteIndented(w io.Writer, v any) error {
 	return writeValue(w, v, &level)
 }
 
-// writeValue writes v; level is how deep it stands, nil for one line.
+// writeValue writes v. level is the depth of nesting, nil for one line.
 func writeValue(w io.Writer, v any, level *int) error {
 	b, ok := w.(*bufio.Writer)
 	if !ok {
@@ -103,7 +103,7 @@ func writeValue(w io.Writer, v any, level *int) error {
 			return err
 		}
 		return writeValue(b, d, level)
-	default: // a type with a marshaller of its own
+	default: // a type with its own marshaller
 		text, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("write JSON: %w", err)
@@ -113,7 +113,7 @@ func writeValue(w io.Writer, v any, level *int) error {
 	}
 }
 
-// writeGroup writes the frame of a list or map of n elements; elements calls
+// writeGroup writes the brackets of a list or map of n elements; elements calls
 // back for each.
 func writeGroup(b *bufio.Writer, begin, end byte, n int, level *int, elements func(each func(func() error) error) error) error {
 	if err := b.WriteByte(begin); err != nil {

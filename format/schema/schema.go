@@ -1,10 +1,10 @@
-// Package schema describes what decoded configuration data may look like, and
-// checks data against such a description.
+// Package schema describes the permitted form of decoded configuration data,
+// and checks data against such a description.
 //
 // A Schema is plain data: types, closed lists of values, limits, keys and
-// elements. Check walks a value and collects every error instead of stopping
-// at the first, and every warning (unknown and deprecated keys). The wording
-// and the warnings' IDs are those that users of Puppet Bolt know.
+// elements. Check walks a value and collects every error instead of stopping at
+// the first, and every warning (unknown and deprecated keys). The wording and
+// the warnings' IDs are the same as in Puppet Bolt.
 package schema
 
 import (
@@ -27,17 +27,17 @@ const (
 	Null
 )
 
-// Plugins says whether a plugin reference (a map with the key "_plugin") may
-// stand in place of a value.
+// Plugins selects whether a plugin reference (a map with the key "_plugin") may
+// replace a value.
 type Plugins uint8
 
 const (
-	// PluginsInherit is the rule of the value that contains this one; at the
-	// top it means no.
+	// PluginsInherit is the rule of the value that contains this one. At the
+	// top, it forbids references.
 	PluginsInherit Plugins = iota
-	// PluginsAllowed lets a reference stand here. Its own keys are not checked.
+	// PluginsAllowed allows a reference. Its own keys are not checked.
 	PluginsAllowed
-	// PluginsForbidden makes a reference here an error.
+	// PluginsForbidden makes a reference an error.
 	PluginsForbidden
 )
 
@@ -52,34 +52,35 @@ type Schema struct {
 	// Min and Max limit an integer; nil is no limit.
 	Min, Max *int64
 
-	// Properties describes a map's keys. With Properties and neither
-	// Additional nor Open, other keys are warned of; without Properties a map
-	// may have any keys.
+	// Properties describes a map's keys. If Properties is set and neither
+	// Additional nor Open is, other keys cause a warning. Without Properties a
+	// map may have any keys.
 	Properties map[string]*Schema
 	Additional *Schema // describes the values of keys not in Properties
-	Open       bool    // other keys are nobody's business
+	Open       bool    // other keys are not checked
 	Required   []string
 
-	// Items describes each element of a list; Unique forbids equal ones.
+	// Items describes each element of a list; Unique forbids equal elements.
 	Items  *Schema
 	Unique bool
 
 	Plugins Plugins
 
-	// Deprecated, if set, is what to tell who uses this key: a sentence.
+	// Deprecated, if set, is the advice for users of this deprecated key: a
+	// sentence.
 	Deprecated string
 }
 
 // Limit is for Min and Max.
 func Limit(n int64) *int64 { return &n }
 
-// warning is something to tell the user that does not stop the work. ID is
-// what disable-warnings names.
+// A warning is a message for the user that does not stop the work.
+// disable-warnings names its ID.
 type warning struct {
 	ID, Text string
 }
 
-// check compares value with s. where names the source for messages, usually a
+// check compares value with s. where names the source in messages, usually a
 // file's path; "" if it has no name. Errors are lines without indentation and
 // full stop; ValidationError joins them. Both lists are in the order of the
 // data.
@@ -90,7 +91,7 @@ func check(value any, s *Schema, where string) (errs []string, warns []warning) 
 }
 
 // Validate is Check with the errors joined to one (nil if there is none) and
-// the warnings given to warn, which may be nil.
+// the warnings passed to warn, which may be nil.
 func Validate(value any, s *Schema, where string, warn func(id, text string)) error {
 	errs, warns := check(value, s, where)
 	for _, w := range warns {
@@ -104,8 +105,8 @@ func Validate(value any, s *Schema, where string, warn func(id, text string)) er
 	return nil
 }
 
-// ValidationError makes the one error (kind bolt/validation-error) that
-// reports all of errs.
+// ValidationError makes one error (kind bolt/validation-error) that reports all
+// of errs.
 func ValidationError(where string, errs []string) *fault.Error {
 	var b strings.Builder
 	b.WriteString("Invalid configuration")

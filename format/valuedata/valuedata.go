@@ -103,14 +103,14 @@ func keyText(key string, first bool) string {
 	return "." + key
 }
 
-// within adds the key or index that e was found under. The path is built from
-// its end.
+// within adds the key or index of the part that contains e. The path is built
+// from its end.
 func (e *Error) within(key any) *Error {
 	e.Path = append(e.Path, key)
 	return e
 }
 
-// closed puts the path in order.
+// closed reverses the path into its final order.
 func (e *Error) closed() *Error {
 	slices.Reverse(e.Path)
 	return e
@@ -194,8 +194,8 @@ func To(v value.Value) (any, error) { return Converter{}.To(v) }
 type Converter struct {
 	// Reveal converts the content of a Sensitive in place of value.Redacted.
 	Reveal bool
-	// Object converts objects; ok is false for objects that are converted as
-	// without it. If Object is nil, all are.
+	// Object converts objects. If ok is false, the object is converted as without
+	// Object. If Object is nil, all objects are.
 	Object func(o *value.Object) (data any, ok bool, err error)
 }
 

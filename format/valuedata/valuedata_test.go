@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestErrors tests that errors name the part that they are about.
+// TestErrors checks that errors name the part that caused them.
 func TestErrors(t *testing.T) {
 	odd := struct{}{}
 	nan := value.Float(math.NaN())
@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestYAML tests what YAML has and JSON does not have.
+// TestYAML converts data that YAML has and JSON does not.
 func TestYAML(t *testing.T) {
 	for text, want := range map[string]string{
 		"1: 2":                    "{1 => 2}",
@@ -151,7 +151,8 @@ func jsonOf(t *testing.T, data any) string {
 	return b.String()
 }
 
-// roundTrip checks that data of JSON is the same after it was a value.
+// roundTrip checks that JSON data is the same after the conversion to a
+// value and back.
 func roundTrip(t *testing.T, data any) {
 	t.Helper()
 	v, err := Of(data)

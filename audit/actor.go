@@ -11,7 +11,7 @@ import (
 )
 
 // ThisProcess returns the Actor that runs this process, a bolt of the given version. getenv
-// reads the environment. The TTY is the first of files that is a terminal.
+// reads the environment. The TTY is the name of the first of files that is a terminal.
 func ThisProcess(version string, getenv func(name string) string, files ...*os.File) Actor {
 	who := Actor{UID: os.Getuid(), SudoUser: getenv("SUDO_USER"), PID: os.Getpid(), Version: version}
 	if u, err := user.Current(); err == nil {

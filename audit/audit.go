@@ -1,26 +1,26 @@
-// Package audit keeps a log of who did what, on which targets, and what came of
-// it, in which changes can be seen.
+// Package audit keeps a log of actions: the user, the action, the targets and the
+// outcome. Changes of the log can be detected.
 //
-// A log is a file of JSON lines, each a [Record]. Lines are only ever added, by
-// any number of processes at a time. An action has two of them: "begin" is on the
-// disk before anything happens, "end" follows it. One without an end was cut off,
-// or goes on.
+// A log is a file of JSON lines, each a [Record]. Lines are only ever added, by any
+// number of processes at a time. An action has two records: "begin" is on the disk
+// before the action begins, and "end" follows it. An action without an "end" was cut
+// off, or is still running.
 //
 // # The chain
 //
-// Every record has the SHA-256 of the line before it (Prev), and a number that is
-// one more (Seq). So a line cannot be changed, taken away or put in without all that
-// follow being written anew. Whoever can write the file can do that; and lines that
-// are missing at the end leave no trace in it. Against both helps the hash of a
-// record that is noted elsewhere, which [Verify] looks for.
+// Every record contains the SHA-256 of the line before it (Prev), and a number that
+// is one more (Seq). So a line can only be changed, removed or inserted if all lines
+// after it are rewritten. Anyone who can write the file can do that. And if lines are
+// missing at the end, the file does not show it. Both can be detected with the hash
+// of a record that is stored elsewhere: [Verify] looks for it.
 //
-// A crash, or a full disk, can leave a line without an end. The next record comes on
-// a line of its own and says so (Torn); its Prev is the hash of the last record with
-// what is behind it.
+// A crash, or a full disk, can leave a line without an end. The next record is on a
+// new line and marks this (Torn); its Prev is the hash of the last record and all
+// bytes after it.
 //
-// A file that is new continues the chain of the youngest file beside it whose name
-// is its own with a number behind it (audit.jsonl.1, audit.jsonl-20260102), as
-// logrotate(8) names them, if that ends with a record.
+// A new file continues the chain of the youngest rotated file beside it, if that file
+// ends with a record. The name of a rotated file is the name of the log with a number
+// after it (audit.jsonl.1, audit.jsonl-20260102), as logrotate(8) names them.
 package audit
 
 import (
@@ -47,7 +47,7 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// Version is that of records.
+// Version is the version of the record format.
 const Version = 1
 
 // A Record is one line of a log.
@@ -56,20 +56,20 @@ type Record struct {
 	Seq     uint64    `json:"seq"`            // 1 for the first of a chain
 	Time    time.Time `json:"time"`           // UTC
 	Prev    string    `json:"prev"`           // the SHA-256 of the line before, without its end, in hex; "" in the first
-	Torn    bool      `json:"torn,omitempty"` // the line before was cut off: Prev is of the record before it and all that follows, without the last end of a line
+	Torn    bool      `json:"torn,omitempty"` // the line before was cut off: Prev is the hash of the record before it and all that follows, without the last end of a line
 
 	Event   Event  `json:"event"`
 	Request string `json:"request"`        // of one invocation, a UUID
 	Step    int    `json:"step,omitempty"` // of a plan, counted from 1; 0: the request's own action
 	Actor   Actor  `json:"actor"`
-	Project string `json:"project"` // its directory
+	Project string `json:"project"` // the project directory
 
 	Action
 	Targets *Names   `json:"targets,omitempty"` // of a begin
 	Outcome *Outcome `json:"outcome,omitempty"` // of an end
 }
 
-// Event says of which side of an action a Record is.
+// Event says whether a Record is the begin or the end of an action.
 type Event string
 
 // The events.
@@ -78,14 +78,14 @@ const (
 	End   Event = "end"
 )
 
-// An Actor is who acts, and from where. SudoUser and Client are of the
-// environment, so people can set them to something else; LoginUID is the
-// kernel's.
+// An Actor is the user of an action and the origin of the session. SudoUser and
+// Client are from the environment, so users can change them. LoginUID is from the
+// kernel.
 type Actor struct {
 	User     string  `json:"user"` // of the process
 	UID      int     `json:"uid"`
-	LoginUID *uint32 `json:"login_uid,omitempty"` // as whom the session was begun (pam_loginuid(8)); nil if nobody knows
-	SudoUser string  `json:"sudo_user,omitempty"` // who called sudo
+	LoginUID *uint32 `json:"login_uid,omitempty"` // the user of the session's login (pam_loginuid(8)); nil if it is unknown
+	SudoUser string  `json:"sudo_user,omitempty"` // the user who called sudo
 	Host     string  `json:"host"`
 	TTY      string  `json:"tty,omitempty"`
 	Client   string  `json:"ssh_client,omitempty"` // the address that the SSH session comes from
@@ -93,32 +93,32 @@ type Actor struct {
 	Version  string  `json:"bolt"`
 }
 
-// An Action is what is done.
+// An Action describes an action.
 type Action struct {
 	Name   string  `json:"action"`           // command, script, task, upload, download, plan …
 	Object string  `json:"object,omitempty"` // the command line, the path, the name
 	Dest   string  `json:"destination,omitempty"`
-	SHA256 string  `json:"sha256,omitempty"` // of a script's text, or of an Object that was cut off
+	SHA256 string  `json:"sha256,omitempty"` // of a script's text, or of an Object that was shortened
 	Params *Params `json:"parameters,omitempty"`
-	RunAs  string  `json:"run_as,omitempty"` // what was asked for above the settings of targets
+	RunAs  string  `json:"run_as,omitempty"` // the user requested for the action, overriding the settings of targets
 	Noop   bool    `json:"noop,omitempty"`
 
-	Journal string `json:"journal,omitempty"` // the run of a plan that goes on with this name
+	Journal string `json:"journal,omitempty"` // the name of the plan run's journal, with which it can be resumed
 }
 
-// Params are parameters, arguments and variables of an action: names, and a digest
-// of the values. What is known to be secret is not in the digest, as a short text can
-// be found out from one; the salt is another one in each record, so that the digests
-// of equal values cannot be seen to be equal.
+// Params are the parameters, arguments and variables of an action: their names, and a
+// digest of the values. Values that are known to be secret are not in the digest,
+// because a short value can be guessed from a digest. Each record has a different
+// salt, so that equal values have different digests.
 type Params struct {
 	Names   []string `json:"names,omitempty"`
-	Secrets []string `json:"secrets,omitempty"` // the names of those that are not in the digest
+	Secrets []string `json:"secrets,omitempty"` // the names of the secret values, which are not in the digest
 	Salt    string   `json:"salt,omitempty"`    // hex
 	Digest  string   `json:"digest,omitempty"`  // SHA-256 of the salt's bytes and the JSON text of the values, in hex
 }
 
-// NewParams returns parameters with a digest of data (of package ordered), which
-// has none that is secret.
+// NewParams returns parameters with a digest of data (of package ordered). data must
+// not contain secret values.
 func NewParams(names, secrets []string, data any) (*Params, error) {
 	p := &Params{Names: names, Secrets: secrets}
 	if len(names) == 0 && len(secrets) == 0 {
@@ -135,37 +135,37 @@ func NewParams(names, secrets []string, data any) (*Params, error) {
 	return p, nil
 }
 
-// Outcome is what came of an action.
+// Outcome is the outcome of an action.
 type Outcome struct {
 	Status    Status         `json:"status"`
 	Succeeded int            `json:"succeeded"` // targets
 	Failed    int            `json:"failed"`
 	NotBegun  int            `json:"not_begun,omitempty"`
 	FailedOn  *Names         `json:"failed_on,omitempty"`
-	RunAs     map[string]int `json:"as,omitempty"`   // on how many targets it was done as another user than the one who logs in
-	Exit      *int           `json:"exit,omitempty"` // of the process, where its own action has ended
+	RunAs     map[string]int `json:"as,omitempty"`   // the number of targets for each user, if it is not the login user
+	Exit      *int           `json:"exit,omitempty"` // of the process, if its own action has ended
 	Elapsed   float64        `json:"elapsed"`        // seconds
 }
 
-// Status sums an outcome up.
+// Status summarizes an outcome.
 type Status string
 
 // The statuses.
 const (
 	Success Status = "success"
 	Failure Status = "failure"
-	Stopped Status = "stopped" // by the user, or because nobody reads the results
+	Stopped Status = "stopped" // by the user, or because the reader of the results has gone
 )
 
-// Names are those of targets, without passwords.
+// Names are names of targets, without passwords.
 type Names struct {
 	Count  int      `json:"count"`
 	Folded string   `json:"names,omitempty"`   // as package nodeset folds them
-	Odd    []string `json:"odd,omitempty"`     // those whose own signs folding needs
-	Absent int      `json:"omitted,omitempty"` // those for which a record has no room
+	Odd    []string `json:"odd,omitempty"`     // names that contain characters of the folding syntax
+	Absent int      `json:"omitted,omitempty"` // the number of names that do not fit into a record
 }
 
-// maxNames is how much room names have in a record, in bytes.
+// maxNames is the maximum size of names in a record, in bytes.
 const maxNames = maxLine / 4
 
 // NewNames folds names.
@@ -188,19 +188,21 @@ func NewNames(names []string) *Names {
 	return n
 }
 
-// Has reports whether a name is among them.
+// Has reports whether the names include name.
 func (n *Names) Has(name string) bool {
 	return n != nil && (nodeset.Contains(n.Folded, name) || slices.Contains(n.Odd, name))
 }
 
-// maxObject is how much is kept of what is done: a command line can be a file.
+// maxObject is the maximum length of an Object in a record: a command line can be as
+// long as a file.
 const maxObject = 16 << 10
 
-// credentials are those of a URL in a text.
+// credentials matches the credentials of a URL in a text.
 var credentials = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*):[^\s/@]+@`)
 
-// Shown is a text of people as records have it: without passwords of URLs, and cut
-// off where it is long; then digest is that of the whole, and "" otherwise.
+// Shown returns a text in the form of a record: without passwords of URLs, and
+// shortened if it is long. If it was shortened, digest is the digest of the whole
+// text, otherwise "".
 func Shown(text string) (shown, digest string) {
 	if strings.Contains(text, "://") {
 		text = credentials().ReplaceAllString(text, "$1:********@")
@@ -215,7 +217,7 @@ func Shown(text string) (shown, digest string) {
 	return text[:cut] + "…", Digest([]byte(text))
 }
 
-// Digest is the SHA-256 of data in hex.
+// Digest returns the SHA-256 of data in hex.
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -240,15 +242,15 @@ type Log struct {
 // New returns the log at an absolute path. Nothing is opened.
 func New(path string, now func() time.Time) *Log { return &Log{path: path, now: now} }
 
-// Path is that of the file.
+// Path returns the path of the file.
 func (l *Log) Path() string { return l.path }
 
-// patience is how long a record waits for those of others. Each takes as long as
-// the disk needs.
+// patience is the time that a record waits for the records of other processes. Each
+// of them takes as long as the disk needs.
 const patience = 15 * time.Second
 
-// Add adds a record, and fills in what makes it part of the chain. It is on the
-// disk when Add returns. Errors are *fault.Error of kind bolt/audit-error.
+// Add adds a record, and sets its fields of the chain. The record is on the disk when
+// Add returns. Errors are *fault.Error of kind bolt/audit-error.
 func (l *Log) Add(ctx context.Context, r *Record) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -283,7 +285,7 @@ func (l *Log) add(f *appendfile.File, r *Record) error {
 	return f.Append(line, true)
 }
 
-// line is the record as JSON and the end of its line.
+// line returns the record as JSON with the end of the line.
 func (r *Record) line() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -297,16 +299,16 @@ func (r *Record) line() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tail is what the next record follows.
+// tail describes the end of the chain, which the next record follows.
 type tail struct {
 	seq  uint64 // of the last record; 0: there is none
-	hash string // of its line and those behind it; "" without any
+	hash string // of its line and the lines after it; "" if there are none
 	open bool   // the last line has no end
-	torn bool   // the last line is no record
+	torn bool   // the last line is not a record
 }
 
-// last looks at the end of the file, and if that has no records, of the one that
-// it follows.
+// last examines the end of the file or, if it has no records, of the file that it
+// continues.
 func (l *Log) last(f io.ReaderAt, size int64) (tail, error) {
 	if size > 0 {
 		return tailOf(f, size)
@@ -327,7 +329,7 @@ func (l *Log) last(f io.ReaderAt, size int64) (tail, error) {
 	return tail{}, nil
 }
 
-// before is the youngest file that the log was rotated to; "" if there is none.
+// before returns the youngest rotated file, "" if there is none.
 func (l *Log) before() string {
 	old := l.rotated()
 	if len(old) == 0 {
@@ -336,18 +338,18 @@ func (l *Log) before() string {
 	return filepath.Join(filepath.Dir(l.path), old[len(old)-1].Name())
 }
 
-// rotated are the files that the log was rotated to, the oldest first.
+// rotated returns the rotated files of the log, the oldest first.
 func (l *Log) rotated() []os.FileInfo {
 	dir, base := filepath.Split(l.path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // the log itself may be there all the same
+		return nil // the log itself may exist nevertheless
 	}
 	var files []os.FileInfo
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), base)
 		if !ok || len(rest) < 2 || !strings.ContainsAny(rest[:1], ".-_") || rest[1] < '0' || rest[1] > '9' {
-			continue // a copy by hand (audit.jsonl.bak) is no part of the log
+			continue // a copy by hand (audit.jsonl.bak) is not part of the log
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 			files = append(files, info)

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A process of its own, which adds records: see TestProcesses.
+	// This is the child process of TestProcesses, which adds records.
 	if path := os.Getenv("AUDIT_TEST_LOG"); path != "" {
 		for range perProcess {
 			if err := New(path, time.Now).Add(context.Background(), record(Begin, "p")); err != nil {
@@ -115,7 +115,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestTampering changes a log in the ways of people and of disks.
+// TestTampering changes a log as people and disk errors do.
 func TestTampering(t *testing.T) {
 	l := newLog(t)
 	add(t, l, 6)
@@ -165,8 +165,8 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// TestTorn: what a crash has left of a line is closed, told, and no tampering. If it
-// is tampered with later, that is seen.
+// TestTorn checks that a line torn by a crash is closed and reported, and is not
+// reported as tampering. If the torn line is changed later, Verify finds the change.
 func TestTorn(t *testing.T) {
 	for _, cut := range []int{1, 2, 40, 200} {
 		t.Run(fmt.Sprint(cut), func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestTorn(t *testing.T) {
 	})
 }
 
-// TestRotation goes on with a chain in a new file.
-// TestStrays: what is no record does not keep others from being added, and found.
+// TestStrays checks that lines that are not records do not keep records from being
+// added and found.
 func TestStrays(t *testing.T) {
 	for name, stray := range map[string]string{
 		"an empty line":           "\n",
@@ -248,7 +248,7 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// TestCopies: a copy that somebody has made beside the log is no part of it.
+// TestCopies checks that a copy beside the log is not part of the log.
 func TestCopies(t *testing.T) {
 	l := newLog(t)
 	add(t, l, 2)
@@ -300,7 +300,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestProcesses lets processes, and goroutines of each, add to one log.
+// TestProcesses lets several processes, each with several goroutines, add to one log.
 func TestProcesses(t *testing.T) {
 	l := newLog(t)
 	var wg sync.WaitGroup
@@ -326,7 +326,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestRotationWhileWaiting takes the log away from who waits for its lock.
+// TestRotationWhileWaiting removes the log while a process waits for its lock.
 func TestRotationWhileWaiting(t *testing.T) {
 	l := newLog(t)
 	add(t, l, 1)
@@ -384,8 +384,8 @@ func TestCannotWrite(t *testing.T) {
 	}
 }
 
-// TestNoPermission adds as somebody who may not. Root may everything, so the
-// process becomes somebody else.
+// TestNoPermission adds a record as a user without permission. Root has every
+// permission, so the process changes its user.
 func TestNoPermission(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o755))
@@ -412,8 +412,8 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// TestFullDisk adds to a log beyond which no file may grow, as on a full disk: half a
-// record is taken back.
+// TestFullDisk adds to a log beyond a limit of the file size, as on a full disk: the
+// half record is removed.
 func TestFullDisk(t *testing.T) {
 	l := newLog(t)
 	add(t, l, 1)
@@ -481,7 +481,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestManyOpen: actions without an end do not fill the memory.
+// TestManyOpen checks that actions without an end do not fill the memory.
 func TestManyOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var b bytes.Buffer
@@ -565,8 +565,8 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// FuzzLog reads a file of any bytes, adds to it, and finds its own record well
-// chained.
+// FuzzLog reads a file of any bytes, adds a record to it, and checks that the record
+// is correctly chained.
 func FuzzLog(f *testing.F) {
 	r := record(Begin, "1")
 	r.Version, r.Seq = Version, 1
@@ -582,7 +582,7 @@ func FuzzLog(f *testing.F) {
 		_, _ = Entries(t.Context(), []string{l.Path()}, func(*Entry) error { return nil })
 		before, err := Verify(t.Context(), []string{l.Path()}, "")
 		if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-			return // whoever keeps that in a log cannot read it again
+			return // a user who keeps such a file as a log cannot read it again
 		}
 		if err != nil {
 			t.Fatal(err)

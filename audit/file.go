@@ -15,20 +15,20 @@ import (
 	"bolt/format/fault"
 )
 
-// Kind is that of the errors of this package.
+// Kind is the kind of this package's errors.
 const Kind = "bolt/audit-error"
 
-// maxLine is how long a line can be, in bytes. Longer ones are no records.
+// maxLine is the maximum length of a line, in bytes. A longer line is not a record.
 const maxLine = 16 << 20
 
-// failed is the error of a record that could not be written.
+// failed returns the error for a record that could not be written.
 func (l *Log) failed(err error) error {
 	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The audit log %s could not be written: %v", l.path, fault.WithoutPath(err))}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Hint = "Make the directory " + filepath.Dir(l.path) + ", or set another path under audit."
 	case errors.Is(err, fs.ErrPermission):
-		e.Hint = "Whoever acts on targets has to be able to read and write it: put those people into the file's group, or set another path under audit."
+		e.Hint = "Everyone who runs bolt must be able to read and write it: add these users to the file's group, or set another path under audit."
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Msg = fmt.Sprintf("The audit log %s could not be written: another process has held its lock for %v.", l.path, patience)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
@@ -37,10 +37,10 @@ func (l *Log) failed(err error) error {
 	return e
 }
 
-// piece is how much is read at a time.
+// piece is the number of bytes that are read at a time.
 const piece = 64 << 10
 
-// tailOf looks at the last lines of a file of size bytes.
+// tailOf examines the last lines of a file of size bytes.
 func tailOf(f io.ReaderAt, size int64) (tail, error) {
 	for n := int64(piece); ; n *= 4 {
 		n = min(n, size, 2*maxLine)
@@ -57,8 +57,8 @@ func tailOf(f io.ReaderAt, size int64) (tail, error) {
 	}
 }
 
-// tailIn looks at the last lines of a text, the end of a file, or all of it if whole
-// is set. It is not found if the last record begins before it.
+// tailIn examines the last lines of text, which is the end of a file, or the whole
+// file if whole is set. If the last record begins before text, found is false.
 func tailIn(text []byte, whole bool) (t tail, found bool, err error) {
 	end := len(text)
 	if t.open = text[end-1] != '\n'; !t.open {
@@ -86,9 +86,9 @@ func tailIn(text []byte, whole bool) (t tail, found bool, err error) {
 	}
 }
 
-var errNoLog = fmt.Errorf("there is no record in its last %d bytes, so it is no audit log", maxLine)
+var errNoLog = fmt.Errorf("there is no record in its last %d bytes, so it is not an audit log", maxLine)
 
-// A link is what makes a record part of the chain.
+// A link is the part of a record that the chain consists of.
 type link struct {
 	Version int    `json:"v"`
 	Seq     uint64 `json:"seq"`
@@ -97,8 +97,8 @@ type link struct {
 	Event   Event  `json:"event"`
 }
 
-// parse reads a line into a record, or into its link alone; ok is false if it is no
-// record.
+// parse reads a line into a record, or only its link. If the line is not a record,
+// ok is false.
 func parse[T link | Record](line []byte) (r *T, ok bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return nil, false

@@ -22,15 +22,15 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// A line of a log, as it is read.
+// A line is a line of a log with its position.
 type line struct {
 	appendfile.Line
 	file   string
 	number int
 }
 
-// readLines reads the lines of files, one after the other, until each returns an
-// error, which it returns. Those that gzip(1) has made smaller are read, too.
+// readLines reads the lines of files, one file after the other, until each returns
+// an error, which readLines returns. It also reads files compressed with gzip(1).
 func readLines(ctx context.Context, files []string, each func(l *line) error) error {
 	for _, path := range files {
 		if err := readFile(ctx, path, each); err != nil {
@@ -72,21 +72,21 @@ func readFile(ctx context.Context, path string, each func(l *line) error) error 
 
 func unread(path string, err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("what gzip has made of it is damaged: %w", err)
+		err = fmt.Errorf("its gzip data is damaged: %w", err)
 	}
 	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The audit log %s could not be read: %v", path, fault.WithoutPath(err))}
 	if errors.Is(err, fs.ErrNotExist) {
-		e.Hint = "Nothing was recorded in it yet, or somebody took it away."
+		e.Hint = "No action was recorded in it yet, or the file was removed."
 	}
 	return e
 }
 
-// A Report is what Verify has found.
+// A Report is the result of Verify.
 type Report struct {
 	Records int    `json:"records"`
-	Torn    int    `json:"torn"`   // lines that were cut off, and that the next record tells of
+	Torn    int    `json:"torn"`   // lines that were cut off, and that the next record marks as torn
 	First   uint64 `json:"first"`  // the number of the first record; 0 if there is none
-	Last    uint64 `json:"last"`   // that of the last
+	Last    uint64 `json:"last"`   // the number of the last record
 	Before  string `json:"before"` // the hash of the line before the first, which is in none of the files; ""
 	Hash    string `json:"hash"`   // of the last record's line
 	Cut     bool   `json:"cut"`    // the last line was cut off, or is just being written
@@ -94,16 +94,16 @@ type Report struct {
 	Break   *Break `json:"break"`  // where the chain is broken; nil: nowhere
 }
 
-// A Break is the first line that is not as it was written.
+// A Break is the first line that was changed after it was written.
 type Break struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Why  string `json:"why"`
 }
 
-// Verify follows the chain through files, the oldest first. It ends at the first
-// break. expect is the hash of a record that has to be there, in hex; "" for
-// none. Errors are *fault.Error, of files that cannot be read.
+// Verify checks the chain through files, the oldest first. It ends at the first
+// break. expect is the hash, in hex, of a record that must exist; "" for none.
+// Errors are *fault.Error, for files that cannot be read.
 func Verify(ctx context.Context, files []string, expect string) (*Report, error) {
 	v := &verifier{expect: expect}
 	err := readLines(ctx, files, v.line)
@@ -116,14 +116,14 @@ func Verify(ctx context.Context, files []string, expect string) (*Report, error)
 
 var errBroken = errors.New("the chain is broken")
 
-// A verifier knows what the next line has to be.
+// A verifier checks each line against the lines before it.
 type verifier struct {
 	Report
 	expect string
 
-	since  hash.Hash // of the last record and what is behind it; nil before the first line
-	size   int64     // of what is behind it
-	strays int       // lines that are there
+	since  hash.Hash // of the last record and all bytes after it; nil before the first line
+	size   int64     // of the bytes after it
+	strays int       // lines after the last record
 	stray  Break     // the first of them
 	open   bool      // the last of them has no end
 }
@@ -132,7 +132,7 @@ func (v *verifier) line(l *line) error {
 	r, ok := parse[link](l.Text)
 	if !ok || l.Long {
 		if v.strays++; v.strays == 1 {
-			v.stray = Break{l.file, l.number, "it is no record"}
+			v.stray = Break{l.file, l.number, "it is not a record"}
 		}
 		if v.size += int64(len(l.Text)) + 1; l.Long || v.size > maxLine+1 {
 			v.Break = &v.stray
@@ -171,27 +171,28 @@ func (v *verifier) line(l *line) error {
 
 func (v *verifier) hash() string { return hex.EncodeToString(v.since.Sum(nil)) }
 
-// wrong says what keeps a record from following what was read; "" if nothing does.
+// wrong returns the reason why a record cannot follow the lines that were read, or
+// "" if it can.
 func (v *verifier) wrong(r *link) string {
 	switch {
 	case v.since == nil:
 		if r.Seq == 1 && r.Prev != "" || r.Seq > 1 && r.Prev == "" {
-			return fmt.Sprintf("it is record %d, and what it says of the line before it does not fit that", r.Seq)
+			return fmt.Sprintf("it is record %d, but its hash of the line before it does not match this number", r.Seq)
 		}
 		return ""
 	case r.Seq == 1 && r.Prev == "":
-		return fmt.Sprintf("a new chain begins here: nothing says that record %d before it was the last", v.Last)
+		return fmt.Sprintf("a new chain begins here: the log does not show that record %d before it was the last", v.Last)
 	case r.Prev != v.hash():
-		return "the line before it is not the one that it was written after"
+		return "its hash of the line before it does not match"
 	case r.Seq != v.Last+1:
 		return fmt.Sprintf("it is record %d, and follows record %d", r.Seq, v.Last)
 	case r.Torn != (v.strays > 0):
-		return "it says of the line before it whether that was cut off, and that is not so"
+		return "its mark for a cut-off line before it is wrong"
 	}
 	return ""
 }
 
-// end judges what follows the last record.
+// end checks the lines after the last record.
 func (v *verifier) end() {
 	if v.Break != nil || v.strays == 0 {
 		return
@@ -203,14 +204,14 @@ func (v *verifier) end() {
 	v.Break = &v.stray
 }
 
-// An Entry is an action with its two records. End is nil if there is none; Begin is
-// nil if it is in none of the files.
+// An Entry is an action with its two records. End is nil if there is none. Begin is
+// nil if none of the files contains it.
 type Entry struct {
 	Begin, End *Record
 }
 
-// Limits of what is kept of actions without an end, which may come: then they are
-// taken as having none.
+// Limits of the stored actions without an end record. Beyond them, the oldest action
+// is reported without an end, even if its end record follows.
 const (
 	maxOpen      = 10000
 	maxOpenBytes = 64 << 20
@@ -222,15 +223,15 @@ type entryKey struct {
 }
 
 // Entries reads the actions of files, the oldest first, until each returns an error,
-// which it returns. They come in the order of their ends; those without one are the
-// last. others counts the lines that are no records.
+// which Entries returns. The actions come in the order of their ends; actions
+// without an end come last. others is the number of lines that are not records.
 func Entries(ctx context.Context, files []string, each func(*Entry) error) (others int, err error) {
 	type open struct {
 		entry *Entry
 		size  int
 	}
 	pending := make(map[entryKey]open)
-	var order []entryKey // of their beginnings, with those that have ended
+	var order []entryKey // of their beginnings, including ended actions
 	bytes := 0
 	drop := func() error { // the oldest
 		for {
@@ -263,7 +264,7 @@ func Entries(ctx context.Context, files []string, each func(*Entry) error) (othe
 			return each(o.entry)
 		}
 		if known {
-			return nil // nobody begins an action twice
+			return nil // no action begins twice
 		}
 		pending[k] = open{&Entry{Begin: r}, len(l.Text)}
 		order = append(order, k)
@@ -281,7 +282,7 @@ func Entries(ctx context.Context, files []string, each func(*Entry) error) (othe
 	return others, err
 }
 
-// compact keeps those that are wanted, in memory of their own.
+// compact returns the wanted keys in a new slice.
 func compact(order []entryKey, wanted func(entryKey) bool) []entryKey {
 	var kept []entryKey
 	for _, k := range order {
@@ -292,8 +293,8 @@ func compact(order []entryKey, wanted func(entryKey) bool) []entryKey {
 	return kept
 }
 
-// Files are those of a log: those that it was rotated to, the oldest first, and the
-// log itself.
+// Files returns the files of a log: the rotated files, the oldest first, and the log
+// itself.
 func (l *Log) Files() []string {
 	var files []string
 	for _, info := range l.rotated() {
@@ -302,7 +303,7 @@ func (l *Log) Files() []string {
 	return append(files, l.path)
 }
 
-// Outcome is what came of the action, nil if nobody knows.
+// Outcome returns the outcome of the action, or nil if it is unknown.
 func (e *Entry) Outcome() *Outcome {
 	if e.End == nil {
 		return nil
@@ -313,13 +314,13 @@ func (e *Entry) Outcome() *Outcome {
 // A Filter chooses actions. Its zero value chooses all.
 type Filter struct {
 	Since  time.Time
-	Actor  string // who runs the process, or has called sudo for it
+	Actor  string // the user who runs the process, or who called sudo for it
 	Action string // "command", "task" …
 	Target string // a name, as the inventory has it
-	Failed bool   // those that have failed, were stopped, or have no end
+	Failed bool   // actions that failed, were stopped, or have no end
 }
 
-// Match reports whether it chooses an action.
+// Match reports whether the filter selects an action.
 func (f *Filter) Match(e *Entry) bool {
 	r := cmp.Or(e.Begin, e.End)
 	o := e.Outcome()
@@ -334,6 +335,6 @@ func (f *Filter) Match(e *Entry) bool {
 	return true
 }
 
-// OK reports whether the chain is whole, and the record was found that was expected,
-// if one was.
+// OK reports whether the chain is unbroken and, if expected is true, the expected
+// record was found.
 func (r *Report) OK(expected bool) bool { return r.Break == nil && (r.Found || !expected) }

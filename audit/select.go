@@ -18,7 +18,7 @@ func FilesOf(command, path string, named []string) ([]string, error) {
 	case len(named) > 0:
 		return named, nil
 	case path == "":
-		return nil, &fault.Error{Kind: Kind, Msg: "There is no audit log: no configuration names one.",
+		return nil, &fault.Error{Kind: Kind, Msg: "There is no audit log: it is not configured.",
 			Hint: "Set audit: {path: audit.jsonl} in bolt-project.yaml, or name a file: bolt " + command + " FILE."}
 	}
 	return New(path, time.Now).Files(), nil
@@ -42,9 +42,9 @@ func ParseLast(text string) (int, error) {
 	return n, nil
 }
 
-// Select gives the actions that match to each, only the last ones unless last is
-// negative; those are held in memory. It returns how many match, and how many lines
-// are no records.
+// Select passes the actions that match f to each, only the last ones unless last is
+// negative. It holds the last ones in memory. It returns the number of matching actions,
+// and the number of lines that are not records.
 func Select(ctx context.Context, files []string, f Filter, last int, each func(*Entry) error) (matched, others int, err error) {
 	var kept []*Entry // the last ones, the oldest at next
 	next := 0

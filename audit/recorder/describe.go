@@ -60,7 +60,7 @@ func (r *Recorder) describe(do event.Action, secrets []string) audit.Action {
 // step returns the record of a step of a plan.
 func (r *Recorder) step(s *event.Step) audit.Action {
 	secrets := s.Secrets
-	if slices.Contains(secrets, "env_vars") { // which of them, nobody says
+	if slices.Contains(secrets, "env_vars") { // it is unknown which of them are secret
 		secrets = append(slices.Clone(secrets), variableNames(s.Do)...)
 	}
 	var what audit.Action
@@ -69,7 +69,7 @@ func (r *Recorder) step(s *event.Step) audit.Action {
 	} else {
 		what = r.function(s.Function, s.Object)
 	}
-	if s.Function == "write_file" { // from a file of ours
+	if s.Function == "write_file" { // from a local file
 		what.Object = ""
 	}
 	what.RunAs, what.Noop = cmp.Or(s.RunAs, what.RunAs), what.Noop || s.Noop
@@ -144,7 +144,7 @@ func (r *Recorder) params(params *ordered.Map, secrets []string) *audit.Params {
 		names = append(names, name)
 	}
 	p, err := audit.NewParams(names, secrets, params)
-	if err != nil { // what JSON cannot hold has no digest
+	if err != nil { // data that JSON cannot represent has no digest
 		return &audit.Params{Names: names, Secrets: secrets}
 	}
 	return p

@@ -1,4 +1,4 @@
-// Package recorder records what bolt does in the audit log: a [Recorder] is the
+// Package recorder records bolt's actions in the audit log: a [Recorder] is the
 // sink of events that writes the records of package audit. This package defines
 // the contents of records of actions; docs/audit.md describes them.
 //
@@ -17,7 +17,7 @@ import (
 	"bolt/inventory"
 )
 
-// Warnings takes warnings, the ID first.
+// Warnings receives warnings, the ID first.
 type Warnings interface {
 	Warn(id, text string)
 	WarnOnce(id, text string) // each text once
@@ -31,8 +31,8 @@ type Options struct {
 	Log     *audit.Log
 	Request string // the ID of the invocation
 	Actor   audit.Actor
-	Project string // its directory
-	RunAs   string // of the command line; "" if it does not say
+	Project string // the project directory
+	RunAs   string // from the command line; "" if it has none
 	// Required prevents actions that cannot be recorded.
 	Required bool
 	Redact   func(text string) string
@@ -61,7 +61,7 @@ func New(o Options) *Recorder {
 	return &Recorder{o: o, steps: make(map[*event.Step]*action), containers: make(map[*event.Container]*action)}
 }
 
-// Lost reports whether the end of something could not be recorded.
+// Lost reports whether the end of an action could not be recorded.
 func (r *Recorder) Lost() bool { return r != nil && r.lost }
 
 // Event records the begins and ends of actions. It returns an error if an
@@ -100,7 +100,7 @@ func (r *Recorder) Event(ctx context.Context, e event.Event) (err error) {
 	return err
 }
 
-// of returns the action of a result; nil if the action is not recorded.
+// of returns the action of a result, or nil if the action is not recorded.
 func (r *Recorder) of(e event.TargetEnd) *action {
 	if e.Step == nil {
 		return r.action
@@ -146,7 +146,7 @@ func (r *Recorder) containerEnd(ctx context.Context, e event.ContainerEnd) {
 	r.end(ctx, a, false)
 }
 
-// An action is an action whose begin was recorded.
+// An action is a running action whose begin was recorded.
 type action struct {
 	record  audit.Record
 	began   time.Time
@@ -155,9 +155,9 @@ type action struct {
 	out     audit.Outcome
 }
 
-// begin records that an action is about to be begun; step is its number in a
-// plan. It returns nil if nothing is recorded of it. If it returns an error,
-// the action must not be begun.
+// begin records that an action is about to begin. step is its number in a plan.
+// begin returns nil if it records nothing for the action. If it returns an
+// error, the action must not begin.
 func (r *Recorder) begin(ctx context.Context, step int, what audit.Action, targets []*inventory.Target) (*action, error) {
 	a := &action{began: time.Now()}
 	what.RunAs = r.o.Redact(what.RunAs)
@@ -179,7 +179,7 @@ func (r *Recorder) begin(ctx context.Context, step int, what audit.Action, targe
 	return a, nil
 }
 
-// refused returns the error of an action that was not begun because it could
+// refused returns the error of an action that did not begin because it could
 // not be recorded.
 func refused(err error) error {
 	e, ok := errors.AsType[*fault.Error](err)

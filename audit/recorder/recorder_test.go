@@ -24,7 +24,7 @@ type warnings []string
 func (w *warnings) Warn(_, text string)     { *w = append(*w, text) }
 func (w *warnings) WarnOnce(_, text string) { *w = append(*w, text) }
 
-// world is a Recorder, and its file.
+// world is a Recorder with its file.
 type world struct {
 	*Recorder
 	path   string
@@ -48,7 +48,7 @@ func (w *world) send(t *testing.T, events ...event.Event) {
 	}
 }
 
-// records are those of the file, each in short.
+// records returns the records of the file, each in a short form.
 func (w *world) records(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(w.path)
@@ -120,7 +120,7 @@ func TestAction(t *testing.T) {
 	w.want(t, "begin command echo [redacted] A/B", "end command echo [redacted] A/B failure[1,1,1] exit 1")
 }
 
-// TestNothing: what does nothing on targets is not recorded.
+// TestNothing checks that actions without targets are not recorded.
 func TestNothing(t *testing.T) {
 	w := newWorld(t, true)
 	w.send(t, event.ActionBegin{Action: "task", Targets: targets(t, "a")}, event.ActionEnd{}, event.ActionBegin{Action: "command", Do: &run.Command{}}, event.ActionEnd{})
@@ -133,15 +133,16 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestFailed: an action that ends before its targets are worked on has an end, too.
+// TestFailed checks that an action that ends before work on its targets begins has an end
+// record, too.
 func TestFailed(t *testing.T) {
 	w := newWorld(t, false)
 	w.send(t, event.ActionBegin{Action: "command", Targets: targets(t, "a"), Do: &run.Command{Line: "x"}}, event.Failed{})
 	w.want(t, "begin command x", "end command x failure[0,0,0] exit 1")
 }
 
-// TestPlan: a step is recorded when work on targets begins, and counts the targets that
-// are worked on.
+// TestPlan checks that a step is recorded when work on targets begins, and counts the
+// targets that are worked on.
 func TestPlan(t *testing.T) {
 	list := targets(t, "a", "b", "c")
 	step := &event.Step{Function: "run_command", Object: "x", Do: &run.Command{Line: "x", Env: []string{"A=1"}}, Secrets: []string{"env_vars"}, Targets: list}
@@ -164,7 +165,7 @@ func TestPlan(t *testing.T) {
 		"end plan p a/b,c failure[0,0,0] exit 1")
 }
 
-// TestStopped: the end of a run that is stopped is recorded.
+// TestStopped checks that the end of a stopped run is recorded.
 func TestStopped(t *testing.T) {
 	list := targets(t, "a")
 	w := newWorld(t, false)
@@ -177,8 +178,8 @@ func TestStopped(t *testing.T) {
 	w.want(t, "begin command x", "end command x stopped[0,0,0] exit 1")
 }
 
-// TestUnwritable: an action is begun without a record unless it is required. The end that
-// is missing is a warning.
+// TestUnwritable checks that an action begins without a record unless the record is
+// required. A missing end record is a warning.
 func TestUnwritable(t *testing.T) {
 	begin := event.ActionBegin{Action: "command", Targets: targets(t, "a"), Do: &run.Command{Line: "x"}}
 	w := newWorld(t, true)

@@ -41,7 +41,8 @@ func PrintApplied(o Options, name string, r *event.Result) error {
 	return h.out.Flush()
 }
 
-// interrupted is the text of an error beside those of resources, such as a lost connection; "" if there is none.
+// interrupted returns the text of an error beside the errors of resources, such as a lost connection; "" if
+// there is none.
 func interrupted(r *event.Result) string {
 	if r.OK() || r.Err.Class == event.ClassFailed {
 		return ""
@@ -49,7 +50,7 @@ func interrupted(r *event.Result) string {
 	return r.Err.Msg
 }
 
-// interruption prints why an apply ended early.
+// interruption prints the reason why an apply ended early.
 func (h *human) interruption(text string) {
 	for line := range strings.Lines(text) {
 		h.println("  " + layout.Paint(layout.Red, h.o.Color, safetext.TerminalString(strings.TrimSuffix(line, "\n"))))
@@ -66,17 +67,17 @@ func (h *human) resource(r *event.Resource) {
 	}
 }
 
-// hides reports whether a resource has no lines of its own: it was skipped, only failures are wanted, or Stream has
-// printed them.
+// hides reports whether a resource is not printed: it was skipped, or only failures are printed, or Stream
+// has printed it.
 func (h *human) hides(r *event.Resource) bool {
 	return r.Status == "skipped" || h.lines != nil || !h.o.Verbose && r.Status != "failed"
 }
 
-// resourceLines are the lines about a resource.
+// resourceLines returns the lines about a resource.
 func (h *human) resourceLines(r *event.Resource) (lines []string) {
 	color := map[string]string{"failed": layout.Red, "changed": layout.Green, "noop": layout.Yellow}[r.Status]
 	ref := layout.Paint(color, h.o.Color, safetext.TerminalString(r.Ref)) + ": "
-	if len(r.Changes) == 0 { // all that is known after the connection was lost
+	if len(r.Changes) == 0 { // nothing else is known after the connection was lost
 		return []string{ref + r.Status + safetext.TerminalString(reasonOf(r))}
 	}
 	for _, c := range r.Changes {
@@ -125,7 +126,7 @@ func reasonOf(r *event.Resource) string {
 // namedSkips is the number of skipped resources that are named for each reason.
 const namedSkips = 3
 
-// skips are the lines about skipped resources, one for each reason.
+// skips returns the lines about skipped resources, one for each reason.
 func skips(list []*event.Resource) (lines []string) {
 	byReason := make(map[string][]string)
 	var reasons []string
@@ -149,7 +150,7 @@ func skips(list []*event.Resource) (lines []string) {
 	return lines
 }
 
-// unified are the lines of a unified diff.
+// unified returns the lines of a unified diff.
 func (h *human) unified(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		line = safetext.TerminalString(strings.TrimSuffix(line, "\n"))
@@ -190,7 +191,7 @@ type together struct {
 type alike struct {
 	resource *event.Resource
 	log      *event.ResourceLog
-	error    string // why the apply ended early
+	error    string // the reason why the apply ended early
 	counts   string
 	targets  []*inventory.Target
 }

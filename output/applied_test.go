@@ -46,7 +46,8 @@ var motd = event.Resource{Ref: "File[/etc/motd]", Status: "changed", Changes: []
 	Property: "content", Status: "success", Message: "change of content from a to b", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\x1b[31m\n",
 }}}
 
-// Equal changes of several targets are printed once, and control sequences of a target never.
+// TestAppliedTogether checks that equal changes of several targets are printed once, and that
+// control sequences of a target are never printed.
 func TestAppliedTogether(t *testing.T) {
 	broken := event.Resource{Ref: "Package[x]", Status: "failed", Place: "site.pp:3", Changes: []event.Change{{Property: "ensure", Status: "failure", Message: "change of ensure from absent to present failed: no such package\nsecond line"}}}
 	left := event.Resource{Ref: "Service[x]", Status: "skipped", Reason: "it depends on Package[x], which failed"}
@@ -78,7 +79,7 @@ Failed on 1 target: web3
 	}
 }
 
-// The error of a lost connection is printed beside the resources.
+// TestAppliedLost checks that the error of a lost connection is printed beside the resources.
 func TestAppliedLost(t *testing.T) {
 	lost := func(name string) *event.Result {
 		r := appliedOn(name, &event.Applied{Changed: 1, Resources: []event.Resource{motd}})

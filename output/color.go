@@ -8,11 +8,11 @@ import (
 	"bolt/output/layout"
 )
 
-// rainbow colours our lines in ever new hues.
+// rainbow colours bolt's own lines in changing hues.
 type rainbow struct{ line int }
 
-// rainbowStep is how many characters share a colour: it keeps the sequences
-// from being most of the output.
+// rainbowStep is the number of characters that share a colour, so that the
+// sequences are not most of the output.
 const rainbowStep = 3
 
 // text colours s, one line.
@@ -30,8 +30,8 @@ func (r *rainbow) text(s string) string {
 	return b.String() + layout.ResetColor
 }
 
-// hue is a colour of the 6×6×6 cube of 256-colour terminals, on a circle that
-// x goes along.
+// hue returns a colour of the 6×6×6 cube of 256-colour terminals, on a circle
+// with x as its angle.
 func hue(x float64) int {
 	level := func(shift float64) int {
 		return int(math.Round(2.5 + 2.5*math.Sin(0.3*x+shift*2*math.Pi/3)))

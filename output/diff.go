@@ -33,7 +33,7 @@ func (h *human) differences() error {
 		if text, err = h.compared(ref.result); err != nil {
 			return err
 		}
-		// It is printed first.
+		// The reference is printed first.
 		h.folder.order = slices.Insert(slices.DeleteFunc(h.folder.order, func(g *group) bool { return g == ref }), 0, ref)
 	}
 	return h.folder.each(func(g *group) error {

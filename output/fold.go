@@ -14,11 +14,11 @@ import (
 	"bolt/output/layout"
 )
 
-// placeholder stands for a target's own name in what many of them say.
+// placeholder replaces a target's own name in a text of several targets.
 const placeholder = "<target>"
 
-// folder collects results that are equal but for their target's name. It holds
-// the output of one of each.
+// folder collects results that are equal except for their target's name. It holds the
+// output of the first result of each group.
 type folder struct {
 	groups map[[sha256.Size]byte]*group
 	order  []*group
@@ -32,7 +32,7 @@ type group struct {
 
 func newFolder() *folder { return &folder{groups: make(map[[sha256.Size]byte]*group)} }
 
-// add puts r in its group, and keeps its output if r is the first there.
+// add adds r to its group, and keeps its output if r is the first of the group.
 func (f *folder) add(r *event.Result) error {
 	key, err := foldKey(r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *folder) add(r *event.Result) error {
 // foldKey is equal for results that print the same.
 func foldKey(r *event.Result) (key [sha256.Size]byte, err error) {
 	h := sha256.New()
-	part := func(s string) { // NUL keeps parts apart: no part has one
+	part := func(s string) { // NUL separates the parts: no part contains it
 		_, _ = io.WriteString(h, strings.ReplaceAll(s, "\x00", `\0`)+"\x00")
 	}
 	part(r.Action)
@@ -120,7 +120,8 @@ func (g *group) name() string {
 	return name
 }
 
-// rename words a text of the group's first result for all of the group.
+// rename changes a text of the group's first result into a text for all targets of the
+// group.
 func (g *group) rename(s string) string {
 	if len(g.targets) == 1 {
 		return s
@@ -128,8 +129,7 @@ func (g *group) rename(s string) string {
 	return withoutName(s, g.result.Target)
 }
 
-// withoutName replaces a target's name and host in s where they stand as words
-// of their own.
+// withoutName replaces a target's name and host in s if they are separate words.
 func withoutName(s string, t *inventory.Target) string {
 	for _, name := range []string{t.Name, t.SafeName(), t.URI, uriHost(t.URI), uriHost(t.Name)} {
 		s = replaceWord(s, name)
@@ -137,7 +137,8 @@ func withoutName(s string, t *inventory.Target) string {
 	return s
 }
 
-// uriHost is the host in a target's URI: [scheme://][user[:password]@]host[:port][/…].
+// uriHost returns the host in a target's URI:
+// [scheme://][user[:password]@]host[:port][/…].
 func uriHost(uri string) string {
 	if _, after, ok := strings.Cut(uri, "://"); ok {
 		uri = after
@@ -152,14 +153,14 @@ func uriHost(uri string) string {
 	return host
 }
 
-// replaceWord puts the placeholder for each word in s that is not part of a
-// longer name.
+// replaceWord replaces each word in s that is not part of a longer name by the
+// placeholder.
 func replaceWord(s, word string) string {
 	if word == "" {
 		return s
 	}
 	var b strings.Builder
-	done := 0 // of s, up to here, is in b
+	done := 0 // the part of s before done is in b
 	for from := 0; ; {
 		i := strings.Index(s[from:], word)
 		if i < 0 {
@@ -175,19 +176,20 @@ func replaceWord(s, word string) string {
 	}
 }
 
-// endsInName reports whether what follows s would be in the middle of a name.
+// endsInName reports whether a word directly after s would be part of a longer name.
 func endsInName(s string) bool {
 	s = strings.TrimSuffix(s, ".")
 	return s != "" && nameByte(s[len(s)-1])
 }
 
-// beginsWithName is endsInName for what stands before s.
+// beginsWithName reports whether a word directly before s would be part of a longer
+// name.
 func beginsWithName(s string) bool {
 	s = strings.TrimPrefix(s, ".")
 	return s != "" && nameByte(s[0])
 }
 
-// nameByte reports whether c may be inside of a host's name.
+// nameByte reports whether c can be part of a host name.
 func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c >= 0x80
 }

@@ -21,22 +21,23 @@ var (
 	Rainbow = layout.Rainbow
 )
 
-// A Use is a kind of commands by what they print.
+// A Use is a kind of command output.
 type Use uint8
 
 // The uses.
 const (
-	Events Use = 1 << iota // what happens on targets and in plans
-	Lists                  // lists and answers of commands that Puppet Bolt has
-	Own                    // lists and answers of other commands
+	Events Use = 1 << iota // events on targets and in plans
+	Lists                  // lists and results of commands that Puppet Bolt has
+	Own                    // lists and results of other commands
 	Folds                  // actions whose equal results are printed once
 )
 
-// A kind is a format with the uses that it has.
+// A kind is a format with its uses.
 type kind struct {
 	Format
 	uses Use
-	// other is the format of a use that the format does not have, if a configuration file names it.
+	// other is the format that replaces this one for a use that it does not have, if a
+	// configuration file names it.
 	other Format
 	// about explains the format in the help; "" for a format that needs no explanation.
 	about string
@@ -46,7 +47,8 @@ type kind struct {
 	sink func(o Options, out *bufio.Writer) event.Sink
 }
 
-// kinds are all formats, the default first. A new format is a file of this package with its Format and its sink, and a row here.
+// kinds returns all formats, the default first. A new format is a file of this package with its Format and
+// its sink, and a row here.
 func kinds() []kind {
 	return []kind{
 		{Format: Human, uses: Events | Lists | Own | Folds, about: "default", sink: humanSink},
@@ -81,7 +83,8 @@ func Names(u Use) (names []string) {
 	return names
 }
 
-// Split separates the names of formats that Puppet Bolt has, and of formats of single commands, from those of our others.
+// Split separates the names of formats that Puppet Bolt has, and of formats of single commands, from the
+// names of bolt's other formats.
 func Split(names []string) (bolts, ours []string) {
 	for _, name := range names {
 		if find(name).ours {
@@ -93,7 +96,7 @@ func Split(names []string) (bolts, ours []string) {
 	return bolts, ours
 }
 
-// Nearest returns the one of these formats that is meant by a name that a configuration file has for all commands.
+// Nearest returns the format of names that replaces a format that a configuration file sets for all commands.
 func Nearest(names []string, name string) string {
 	if slices.Contains(names, name) {
 		return name

@@ -10,8 +10,8 @@ import (
 	"bolt/internal/safetext"
 )
 
-// Hints is a sink that prints what to do about failures of an action when another sink
-// has printed its end. A hundred targets with one trouble give one hint.
+// Hints is a sink that prints advice about failures of an action after another sink
+// has printed its end. A hundred targets with the same problem result in one hint.
 type Hints struct {
 	next    event.Sink
 	w       io.Writer
@@ -24,7 +24,7 @@ func NewHints(next event.Sink, w io.Writer) *Hints {
 	return &Hints{next: next, w: w, targets: make(map[string][]string)}
 }
 
-// Event hands an event to next, and prints the hints after the last one unless next
+// Event passes an event to next, and prints the hints after the last event unless next
 // returns an error.
 func (h *Hints) Event(ctx context.Context, e event.Event) error {
 	if err := h.next.Event(ctx, e); err != nil {
@@ -51,7 +51,7 @@ func (h *Hints) add(r *event.Result) {
 	h.targets[r.Err.Hint] = append(h.targets[r.Err.Hint], r.Target.SafeName())
 }
 
-// maxHints bounds how much advice is printed.
+// maxHints limits the number of hints.
 const maxHints = 8
 
 func (h *Hints) print() {

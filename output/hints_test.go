@@ -34,12 +34,13 @@ func TestHints(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	equal(t, order.String(), "end") // the hints come after it
+	equal(t, order.String(), "end") // the hints follow it
 	equal(t, b.String(), "hint for web[1-2]: start it\nhint for db1: ask\nhint for web1: 0\nhint for web1: 1\nhint for web1: 2\nhint for web1: 3\nhint for web1: 4\nhint for web1: 5\n"+
 		"hint: 1 more, see --format ndjson\n")
 }
 
-// TestHintsAfterError: nothing is printed if the end could not be.
+// TestHintsAfterError checks that no hint is printed if the end could not
+// be printed.
 func TestHintsAfterError(t *testing.T) {
 	gone := errors.New("gone")
 	var b strings.Builder

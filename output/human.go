@@ -16,8 +16,8 @@ import (
 	"bolt/output/layout"
 )
 
-// human renders for people. Errors of writing stay in out, a bufio.Writer,
-// until the next Flush returns them.
+// human renders text for people. Write errors stay in out, a bufio.Writer, until the
+// next Flush returns them.
 type human struct {
 	o       Options
 	out     *bufio.Writer
@@ -25,13 +25,14 @@ type human struct {
 	lookup  bool
 	targets []*inventory.Target
 	ended   map[*inventory.Target]event.Ending
-	reasons []string    // why targets were skipped, each once
+	reasons []string    // the reasons why targets were skipped, each once
 	lines   *lineStream // with Stream
 	folder  *folder     // with Fold
 	applies *together   // for a catalog on several targets
 }
 
-// endingOf is how a target finished. One that was ended by force has failed.
+// endingOf returns the ending of a target. A target that was ended by force has
+// failed.
 func endingOf(r *event.Result) event.Ending {
 	if how := r.Ending(); how != event.EndCut {
 		return how
@@ -93,7 +94,7 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 	return h.out.Flush()
 }
 
-// finished takes a result.
+// finished prints a result, or stores it for the end.
 func (h *human) finished(r *event.Result) error {
 	how := endingOf(r)
 	h.ended[r.Target] = how
@@ -146,7 +147,7 @@ func (h *human) end(e event.ActionEnd) error {
 	return nil
 }
 
-// rest prints what waited for the end.
+// rest prints the results that were stored for the end.
 func (h *human) rest() error {
 	if h.applies != nil {
 		h.applies.print(h)
@@ -165,7 +166,7 @@ func (h *human) rest() error {
 // group prints a group of equal results.
 func (h *human) group(g *group) error { return h.block(g.result, g.name(), g.rename) }
 
-// head prints the heading of a result, and why it failed.
+// head prints the heading of a result, and the reason of a failure.
 func (h *human) head(r *event.Result, name string, rename func(string) string) {
 	if r.OK() {
 		h.println(h.good("Finished on " + name + ":"))
@@ -216,7 +217,7 @@ func (h *human) block(r *event.Result, name string, rename func(string) string) 
 	return nil
 }
 
-// value prints what was looked up: text as it is, all else as JSON.
+// value prints a value that was looked up: text as it is, all else as JSON.
 func (h *human) value(v any) error {
 	if s, ok := v.(string); ok {
 		if s == "" {
@@ -259,7 +260,7 @@ func (h *human) plain(s string) string {
 	return safetext.String(s)
 }
 
-// good colours our lines about what goes well.
+// good colours bolt's own lines about success.
 func (h *human) good(s string) string {
 	if h.rainbow != nil {
 		return h.rainbow.text(s)
@@ -267,7 +268,7 @@ func (h *human) good(s string) string {
 	return layout.Paint(layout.Green, h.o.Color, s)
 }
 
-// total colours our lines about the whole, which only a rainbow does.
+// total colours bolt's own lines about the whole action; only a rainbow does that.
 func (h *human) total(s string) string {
 	if h.rainbow != nil {
 		return h.rainbow.text(s)
@@ -280,7 +281,7 @@ func (h *human) println(s string) {
 	_ = h.out.WriteByte('\n')
 }
 
-// names are those of the targets that ended in one way, in the order of ActionBegin.
+// names returns the targets that ended in one way, in the order of ActionBegin.
 func (h *human) names(how event.Ending) []string {
 	return safeNames(slices.DeleteFunc(slices.Clone(h.targets), func(t *inventory.Target) bool { return h.ended[t] != how }))
 }

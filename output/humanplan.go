@@ -11,7 +11,7 @@ import (
 	"bolt/output/layout"
 )
 
-// humanPlan prints a plan as text: each step, and the outcome.
+// humanPlan prints a plan as text: each step, and the outcome of the plan.
 type humanPlan struct {
 	h     *human
 	lines stepLines
@@ -36,7 +36,7 @@ func (p *humanPlan) Event(_ context.Context, e event.Event) error {
 	switch e := e.(type) {
 	case event.Message:
 		if !e.Verbose || p.h.o.Verbose {
-			p.h.println(p.h.plain(strings.TrimSuffix(e.Text, "\n"))) // which ends the line
+			p.h.println(p.h.plain(strings.TrimSuffix(e.Text, "\n"))) // println ends the line
 		}
 	case event.TargetBegin:
 		if p.h.o.Verbose && !e.Step.Brief {
@@ -86,10 +86,10 @@ func Headline(e event.Event) string {
 	return ""
 }
 
-// maxNamed is how many targets of a step are named.
+// maxNamed is the number of targets up to which a step lists their names.
 const maxNamed = 5
 
-// onTargets is the description of a step with its targets.
+// onTargets returns the description of a step with its targets.
 func onTargets(s *event.Step) string {
 	if len(s.Targets) <= maxNamed {
 		return s.Description + " on " + strings.Join(safeNames(s.Targets), ", ")
@@ -123,7 +123,7 @@ func (p *humanPlan) returned(e event.Returned) error {
 	case e.Container != nil:
 		p.container(e.Container)
 		return nil
-	case e.Error != nil: // as one that ended the plan
+	case e.Error != nil: // like an error that ended the plan
 		return p.failed(*e.Error)
 	case e.Value == nil:
 		p.h.println("Plan completed successfully with no result")
@@ -137,7 +137,7 @@ func (p *humanPlan) returned(e event.Returned) error {
 	return nil
 }
 
-// results shows results that the plan has returned, or that ended it.
+// results prints results that the plan returned, or that ended it.
 func (p *humanPlan) results(results []*event.Result) error {
 	p.h.targets, p.h.ended = nil, make(map[*inventory.Target]event.Ending)
 	for _, r := range results {
@@ -151,7 +151,7 @@ func (p *humanPlan) results(results []*event.Result) error {
 	return p.h.end(event.ActionEnd{})
 }
 
-// failed shows the error that ended the plan.
+// failed prints the error that ended the plan.
 func (p *humanPlan) failed(e event.Failed) error {
 	switch {
 	case e.Results != nil:

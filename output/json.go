@@ -11,9 +11,9 @@ import (
 	"bolt/output/layout"
 )
 
-// document renders Puppet Bolt's JSON: one object over many lines, put
-// together as results come, whose line breaks are part of the format; or of a
-// lookup a list in one line.
+// document renders Puppet Bolt's JSON: one object over many lines, printed as
+// results come; the line breaks are part of the format. For a lookup it is a list
+// on one line.
 type document struct {
 	out   *bufio.Writer
 	list  bool
@@ -24,7 +24,7 @@ type document struct {
 func newJSON(o Options, out *bufio.Writer) *document {
 	d := &document{out: out}
 	if o.Stream {
-		// Err's reader is unknown: what goes there is fit for a terminal.
+		// The reader of Err is unknown, so its text must be safe for a terminal.
 		d.lines = newLineStream(bufio.NewWriter(discardNil(o.Err)), true, false)
 	}
 	return d
@@ -90,8 +90,8 @@ func (d *document) end(e event.ActionEnd) error {
 	return d.write("}\n")
 }
 
-// failed closes the list and puts the error into the object. A list has no
-// place for it: there it is a line of its own.
+// failed closes the list and adds the error to the object. A list cannot contain
+// the error, so there it is a separate line.
 func (d *document) failed(e event.Failed) error {
 	open, last := "],\n\"_error\": \n", "}\n"
 	if d.list {

@@ -95,7 +95,8 @@ func TestNDJSON(t *testing.T) {
 	equal(t, got, want)
 }
 
-// FuzzNDJSONOutput cuts any bytes into pieces: what is read back is the same.
+// FuzzNDJSONOutput cuts any bytes into pieces, and checks that a reader gets
+// the same bytes.
 func FuzzNDJSONOutput(f *testing.F) {
 	f.Add([]byte("h\xc3\xa9\xff\xe2\x82"), 3)
 	f.Add([]byte("plain\n\x00"), 1)
@@ -130,7 +131,7 @@ func FuzzNDJSONOutput(f *testing.F) {
 	})
 }
 
-// heapWriter notes the largest heap that it sees.
+// heapWriter records the largest heap size during its writes.
 type heapWriter struct {
 	n, next int
 	peak    uint64

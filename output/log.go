@@ -11,12 +11,13 @@ import (
 // Log is a sink that writes to bolt's log: begins and ends, the messages of
 // plans, and the lines that plans write to the log.
 type Log struct {
-	// Logs is where the lines go.
+	// Logs is the destination of the lines.
 	Logs *logging.Log
-	// WarnCut warns of results of an action whose output was cut.
+	// WarnCut enables warnings about results of an action whose output was
+	// cut.
 	WarnCut bool
 
-	action string // that is logged
+	action string // the action that is logged
 }
 
 // Event writes the line of an event. It returns no error.

@@ -11,7 +11,7 @@ import (
 	"bolt/inventory"
 )
 
-// looked is a result with a value, or with what went wrong.
+// looked returns a result with a value, or with an error.
 func looked(t *inventory.Target, v any, wrong string) event.Event {
 	r := &event.Result{Target: t, Action: event.Lookup, Object: "key", Value: ordered.Of("value", v)}
 	if wrong != "" {
@@ -70,7 +70,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupFatal: the list is closed, so that what is printed stays JSON.
+// TestLookupFatal checks that the list is closed after an error, so that
+// the output is still JSON.
 func TestLookupFatal(t *testing.T) {
 	var b bytes.Buffer
 	r := newShown(t, Options{Format: JSON, Out: &b})

@@ -30,7 +30,7 @@ type eventLines struct {
 	steps int       // of it, that were begun
 }
 
-// streamOf names a stream of a target, in a step of a plan.
+// streamOf identifies a stream of a target, in a step of a plan.
 type streamOf struct {
 	step   int
 	target *inventory.Target
@@ -103,8 +103,8 @@ func (l *eventLines) print(m *ordered.Map) error {
 	return l.out.Flush()
 }
 
-// output prints a piece of output, all that is known of it if last. Text is
-// printed as text; a sequence cut in two by the arrival waits for its end.
+// output prints a piece of output; last marks the last piece. Text is printed
+// as text; a UTF-8 sequence that is cut between two pieces waits for its end.
 func (l *eventLines) output(t *inventory.Target, stream capture.Stream, data []byte, last bool) error {
 	key := streamOf{l.step, t, stream}
 	if held := l.rest[key]; len(held) > 0 {
@@ -165,7 +165,7 @@ func (l *eventLines) result(r *event.Result) error {
 	return l.large(m, "result", func() error { return r.WriteJSON(l.out) })
 }
 
-// resource is the line of a resource that was applied.
+// resource returns the line of a resource that was applied.
 func (l *eventLines) resource(e event.TargetResource) *ordered.Map {
 	m := l.line("resource")
 	r := e.Resource
@@ -191,7 +191,8 @@ func (l *eventLines) resource(e event.TargetResource) *ordered.Map {
 	return m
 }
 
-// large prints a line whose last member, which may be large, follows in parts.
+// large prints a line whose last member, which may be large, is written in
+// parts.
 func (l *eventLines) large(m *ordered.Map, last string, write func() error) error {
 	sep := "{"
 	for k, v := range m.All() {

@@ -6,7 +6,8 @@ import (
 	"bolt/inventory"
 )
 
-// ofPlan is the line of an event of a plan that is about no target; nil for other events.
+// ofPlan returns the line of an event of a plan that is not about a target; nil for other
+// events.
 func (l *eventLines) ofPlan(e event.Event) *ordered.Map {
 	line := l.line
 	switch e := e.(type) {
@@ -54,7 +55,7 @@ func with(m *ordered.Map, pairs ...any) *ordered.Map {
 	return m
 }
 
-// names are those of targets as programs compare them.
+// names returns the names of targets in the form that programs compare.
 func names(targets []*inventory.Target) []string {
 	list := make([]string, len(targets))
 	for i, t := range targets {

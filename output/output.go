@@ -12,12 +12,11 @@ import (
 	"bolt/event"
 )
 
-// Options choose a format and how it is shown. Out is required.
+// Options select a format and its details. Out is required.
 type Options struct {
 	Format Format // the zero value is Human
 	Out    io.Writer
-	// Err takes the lines of Stream when Out carries a JSON document; nil
-	// drops them.
+	// Err receives the lines of Stream if Out carries a JSON document; nil drops them.
 	Err      io.Writer
 	Color    bool // colours are wanted and Out can show them
 	Width    int  // the columns of Out, 0 if unknown
@@ -25,17 +24,17 @@ type Options struct {
 	Verbose  bool // print all results, not only failures and the summary (human formats)
 	Stream   bool // print output line by line as it arrives
 	Fold     bool // print equal results once, at the end (human formats)
-	Diff     bool // as Fold, but print how results differ from the most frequent one
+	Diff     bool // as Fold, but print the differences from the most frequent result
 	// Now is the clock of NDJSON; nil is time.Now.
 	Now func() time.Time
 }
 
-// New returns the sink that prints events according to o: an action on targets,
-// or a plan and its outcome.
+// New returns the sink that prints events according to o: an action on targets, or a plan
+// and its outcome.
 //
-// Each call of Event prints what the event shows, and flushes. It returns the first error
-// of writing (a closed pipe, a full disk); after one, all later calls return it again and
-// write nothing, so a caller may stop its work as soon as it sees one.
+// Each call of Event prints the event, and flushes. It returns the first write error (a
+// closed pipe, a full disk). After an error, all later calls return it again and write
+// nothing, so a caller may stop its work as soon as it gets an error.
 func New(o Options) (event.Sink, error) {
 	if o.Out == nil {
 		return nil, errors.New("output: no writer")
@@ -65,7 +64,7 @@ func jsonSink(o Options, out *bufio.Writer) event.Sink {
 
 func ndjsonSink(o Options, out *bufio.Writer) event.Sink { return newNDJSON(o, out) }
 
-// layouts are those of a format whose layout of plans is another than that of actions.
+// layouts are the sinks of a format that has different layouts for plans and for actions.
 type layouts struct {
 	action, plan event.Sink
 	inPlan       bool
@@ -81,8 +80,8 @@ func (l *layouts) Event(ctx context.Context, e event.Event) error {
 	return l.action.Event(ctx, e)
 }
 
-// hidden reports whether an event of a plan is not shown: it is quiet, or of a step that is
-// not done again.
+// hidden reports whether an event of a plan is not shown: it is quiet, or it belongs to a
+// step that is not repeated.
 func hidden(e event.Event) bool {
 	switch e := e.(type) {
 	case event.PlanBegin:

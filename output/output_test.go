@@ -33,8 +33,8 @@ func fleet(names ...string) []*inventory.Target {
 	return targets
 }
 
-// printed makes a capture: text on standard output, or after "! " on standard
-// error.
+// printed returns a capture: text on standard output, or after "! " on
+// standard error.
 func printed(t testing.TB, parts ...string) *capture.Output {
 	t.Helper()
 	c := capture.New(capture.Options{Dir: t.TempDir()})
@@ -51,7 +51,7 @@ func printed(t testing.TB, parts ...string) *capture.Output {
 	return c
 }
 
-// command is a result of a command that printed parts.
+// command returns the result of a command that printed parts.
 func command(t testing.TB, target *inventory.Target, exit int, parts ...string) *event.Result {
 	t.Helper()
 	r := &event.Result{Target: target, Action: "command", Object: "cmd", Output: printed(t, parts...), Elapsed: 250 * time.Millisecond}
@@ -63,7 +63,7 @@ func command(t testing.TB, target *inventory.Target, exit int, parts ...string) 
 	return r
 }
 
-// unreachable is a result of a target that was not reached.
+// unreachable returns the result of a target that was not reached.
 func unreachable(target *inventory.Target, msg string) *event.Result {
 	return &event.Result{Target: target, Action: "command",
 		Err: &event.Error{Kind: "puppetlabs.tasks/connect-error", Code: "CONNECT_ERROR", Class: transport.ClassConnect, Msg: msg}}
@@ -279,7 +279,7 @@ func TestRainbow(t *testing.T) {
 	}
 }
 
-// uncolored takes all colours out.
+// uncolored removes all colours.
 func uncolored(s string) string {
 	var b strings.Builder
 	for {
@@ -369,7 +369,7 @@ Ran on 7 targets in 2.0 sec
 	equal(t, show(t, Options{Verbose: true, Fold: true}, f, 2*time.Second, events...), want)
 }
 
-// TestFoldKeepsApart lists pairs of results that must not become one.
+// TestFoldKeepsApart lists pairs of results that must not be folded.
 func TestFoldKeepsApart(t *testing.T) {
 	f := fleet("a1", "a2")
 	pairs := map[string][2]*event.Result{
@@ -514,8 +514,8 @@ func (p *brokenPipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestBrokenPipe checks that the error comes back at once, and that nothing is
-// tried again.
+// TestBrokenPipe checks that the error is returned immediately, and that no
+// write is tried again.
 func TestBrokenPipe(t *testing.T) {
 	f := fleet("web1")
 	for _, format := range []Format{Human, JSON, NDJSON} {
@@ -536,8 +536,8 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestCapturesAreClosed: whoever is handed a result closes its output as soon
-// as it is not needed any more, also when nothing can be written.
+// TestCapturesAreClosed checks that the output of each result is closed as
+// soon as it is not needed any more, also if writing fails.
 func TestCapturesAreClosed(t *testing.T) {
 	f := fleet("web1", "web2", "db1")
 	closed := func(r *event.Result) bool { return r.Output.WriteMerged(io.Discard) != nil }

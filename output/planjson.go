@@ -23,14 +23,14 @@ type planDocument struct {
 func newPlanJSON(o Options, out *bufio.Writer) *planDocument {
 	p := &planDocument{out: out, beside: bufio.NewWriter(discardNil(o.Err)), o: o}
 	if o.Stream {
-		// Err's reader is unknown: what goes there is fit for a terminal.
+		// The reader of Err is unknown, so its text must be safe for a terminal.
 		p.lines = newStepLines(func() *lineStream { return newLineStream(p.beside, true, false) })
 	}
 	return p
 }
 
-// Event prints the result of the plan, and what goes beside it. It returns errors of
-// standard output alone: without the other the plan goes on.
+// Event prints the result of the plan, and its messages to the other writer. It only
+// returns errors of standard output: if the other writer fails, the plan goes on.
 func (p *planDocument) Event(_ context.Context, e event.Event) error {
 	if hidden(e) {
 		return nil
@@ -88,9 +88,9 @@ func writeResults(w *bufio.Writer, results []*event.Result) error {
 	return w.WriteByte(']')
 }
 
-// stepLines prints the output of the targets of steps in lines, as it arrives.
-// Steps that run at once may have targets in common, so each has lines of its
-// own.
+// stepLines prints the output of the targets of steps in lines, as it arrives. Steps
+// that run at the same time may have targets in common, so each step has its own
+// lineStream.
 type stepLines struct {
 	of  map[int]*lineStream // by the number of the step
 	new func() *lineStream  // nil: nothing is streamed

@@ -14,9 +14,9 @@ import (
 	"bolt/output/layout"
 )
 
-// stopData is the failure as data. Its details have the results of what was cut off as
-// "result_set", as those of a failed action have them, and "steps": how many had
-// ended before, and how the others stand.
+// stopData returns the failure as data. Its details have the results of the stopped
+// steps as "result_set", as the details of a failed action have them, and "steps": the
+// number of steps that had ended before, and the state of the stopped steps.
 func stopData(s *event.Stopped) *ordered.Map {
 	results, steps := []any{}, []any{}
 	for _, r := range s.CutResults() {
@@ -42,7 +42,7 @@ func stopData(s *event.Stopped) *ordered.Map {
 	return m
 }
 
-// resultData is a result as data.
+// resultData returns a result as data.
 func resultData(r *event.Result) any {
 	var b bytes.Buffer
 	if err := r.WriteJSON(&b); err != nil {
@@ -50,12 +50,12 @@ func resultData(r *event.Result) any {
 	}
 	v, err := ordered.ParseJSON(b.Bytes())
 	if err != nil {
-		return nil // what WriteJSON has written is JSON
+		return nil // WriteJSON has written valid JSON
 	}
 	return v
 }
 
-// endings are how targets of a step that was cut off may stand.
+// endings returns the possible states of targets of a stopped step.
 func endings() []struct {
 	how         event.Ending
 	key, people string
@@ -66,7 +66,7 @@ func endings() []struct {
 	}{{event.EndOK, "ok", "Successful on "}, {event.EndFailed, "failed", "Failed on "}, {event.EndCut, "ended", "Ended on "}, {event.EndNotBegun, "not_begun", "Not run on "}}
 }
 
-// ended are the targets of a step that ended in one way.
+// ended returns the targets of a step that ended in one way.
 func ended(c event.CutStep, how event.Ending) []*inventory.Target {
 	results := make(map[*inventory.Target]*event.Result, len(c.Results))
 	for _, r := range c.Results {
@@ -75,8 +75,8 @@ func ended(c event.CutStep, how event.Ending) []*inventory.Target {
 	return slices.DeleteFunc(slices.Clone(c.Step.Targets), func(t *inventory.Target) bool { return results[t].Ending() != how })
 }
 
-// stopped shows the results of the steps that were cut off, their positions,
-// and the steps that had ended before.
+// stopped shows the results of the stopped steps, their positions, and the steps that
+// had ended before.
 func (p *humanPlan) stopped(s *event.Stopped) error {
 	for _, r := range s.CutResults() {
 		if r.NotBegun() {
@@ -98,7 +98,7 @@ func (p *humanPlan) stopped(s *event.Stopped) error {
 	return nil
 }
 
-// cut describes the state of the targets of a step that was cut off.
+// cut describes the state of the targets of a stopped step.
 func (p *humanPlan) cut(c event.CutStep) {
 	p.h.println(layout.Paint(layout.Yellow, p.h.o.Color, safetext.TerminalString("Stopped: "+onTargets(c.Step))))
 	if place := placeOf(c.Step); place != "" {
@@ -111,7 +111,8 @@ func (p *humanPlan) cut(c event.CutStep) {
 	}
 }
 
-// placeOf is "(file: F, line: N)" of what is known of a step; "" of nothing.
+// placeOf returns "(file: F, line: N)" with the known parts of a step's position, or
+// "" if it is unknown.
 func placeOf(s *event.Step) string {
 	switch {
 	case s.File == "":
@@ -122,7 +123,7 @@ func placeOf(s *event.Step) string {
 	return "(file: " + s.File + ", line: " + strconv.Itoa(s.Line) + ")"
 }
 
-// before names the steps that had ended.
+// before prints the steps that had ended.
 func (p *humanPlan) before(s *event.Stopped) {
 	if s.Ended == 0 {
 		p.h.println("No step had ended before.")

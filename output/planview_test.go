@@ -28,7 +28,7 @@ func stepEnd(s *event.Step, failures int) event.Event {
 	return event.StepEnd{Step: s, Failures: failures, Elapsed: 2 * time.Second}
 }
 
-// ill is a result that a stopped run has.
+// ill returns a result of a stopped run.
 func ill(target *inventory.Target, class string, msg string) *event.Result {
 	r := unreachable(target, msg)
 	r.Err.Class, r.Err.Kind = event.ClassCancelled, "puppetlabs.tasks/cancelled-error"
@@ -38,7 +38,7 @@ func ill(target *inventory.Target, class string, msg string) *event.Result {
 	return r
 }
 
-// planShown renders events, the last of which is what the plan came to.
+// planShown renders events, the last of which is the outcome of the plan.
 func planShown(t *testing.T, o Options, last event.Event, events ...event.Event) (out, beside string) {
 	t.Helper()
 	var b, e bytes.Buffer
@@ -73,14 +73,14 @@ func TestPlanRun(t *testing.T) {
 	out, _ = planShown(t, Options{Verbose: true}, returns([]any{1}), events()...)
 	equal(t, out, "Starting: plan p\nStarting: one on web1, web2\nStarted on web1...\nStarting: two on 6 targets\nFinished on web1:\n  ac\n"+
 		"Finished: one with 1 failure in 2.0 sec\nFinished: two with 0 failures in 2.0 sec\nhi\nmore\n"+end)
-	// Each step has lines of its own.
+	// Each step has its own lines.
 	out, beside = planShown(t, Options{Format: JSON, Stream: true}, returns(nil), events()...)
 	equal(t, out, "null\n")
 	equal(t, beside, "[web1] out: b\n[web1] out: ac\nhi\n")
 }
 
-// TestPlanResults: the failure of an action shows all targets in their order, and
-// not as failures those that were not begun.
+// TestPlanResults checks that the failure of an action shows all targets in their
+// order, and does not show targets that were not begun as failures.
 func TestPlanResults(t *testing.T) {
 	f := fleet("web1", "web2", "web3")
 	show := event.Failed{Results: []*event.Result{command(t, f[0], 3, "hi\n"), command(t, f[1], 0), ill(f[2], "skipped", "")}, Data: ordered.Of("kind", "bolt/run-failure")}
@@ -91,7 +91,7 @@ func TestPlanResults(t *testing.T) {
 	equal(t, out, `{"kind":"bolt/run-failure"}`+"\n")
 }
 
-// TestPlanEvents: each event is as docs/ndjson.md says.
+// TestPlanEvents checks that each event has the form of docs/ndjson.md.
 func TestPlanEvents(t *testing.T) {
 	f := fleet("web1", "web2")
 	one, two, before := planStep(1, "restart", f), planStep(2, "check", f[:1]), planStep(3, "before", f[:1])
@@ -148,7 +148,7 @@ func TestPlanEvents(t *testing.T) {
 
 const skippedResult = `{"target":"web1","action":"command","object":null,"status":"failure","value":{"_error":{"details":{},"kind":"puppetlabs.tasks/skipped-error","msg":"Not run: stopped before its turn came","issue_code":"SKIPPED"}}}`
 
-// TestPlanStopped: two steps are cut off, the later one ends first.
+// TestPlanStopped stops two steps, of which the later one ends first.
 func TestPlanStopped(t *testing.T) {
 	f := fleet("web1", "web2", "web3", "web4")
 	var course event.Course
@@ -201,7 +201,7 @@ It was stopped.
 		`{"step":3,"description":"right","ok":[],"failed":[],"ended":["web1"],"not_begun":[],"file":"p.pp","line":3}]}`)
 }
 
-// TestPlanStoppedBetween: no step is cut off, and there were many.
+// TestPlanStoppedBetween stops a plan between two of many steps.
 func TestPlanStoppedBetween(t *testing.T) {
 	f := fleet("web1")
 	var course event.Course

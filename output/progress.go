@@ -29,7 +29,7 @@ type Progress struct {
 	next    event.Sink
 	started bool
 
-	// These are guarded by the line's mu.
+	// mu of the line guards these fields.
 	plans []opened // and containers, which have not ended, in the order of beginning
 	steps []opened // and the action
 }
@@ -45,15 +45,15 @@ type opened struct {
 // counts are the numbers of targets by state.
 type counts struct{ total, started, ended, failed int }
 
-// since is the counts and the time since they began, in words.
+// since returns the counts and the time since their begin, in words.
 func (c *counts) since(begin time.Time) string {
 	return fmt.Sprintf("%d/%d done, %d failed, %d running %s", c.ended, c.total, c.failed, max(0, c.started-c.ended), secondsSince(begin))
 }
 
 func secondsSince(begin time.Time) string { return fmt.Sprintf("%.1fs", time.Since(begin).Seconds()) }
 
-// NewProgress returns a Progress around next. line is the terminal; width tells
-// its number of columns, asked again for each drawing, 0 if unknown.
+// NewProgress returns a Progress around next. line is the terminal. width returns its
+// number of columns, 0 if unknown; it is called for each drawing.
 func NewProgress(next event.Sink, line io.Writer, width func() int) *Progress {
 	return &Progress{StatusLine: newStatusLine(line, width), next: next}
 }
@@ -77,7 +77,7 @@ func (p *Progress) Event(ctx context.Context, e event.Event) error {
 	return nil
 }
 
-// note keeps plans and steps up to date.
+// note updates plans and steps.
 func (p *Progress) note(e event.Event) {
 	if hidden(e) {
 		return
@@ -122,7 +122,7 @@ func (p *Progress) shut(name string) {
 	p.plans = without(p.plans, func(o opened) bool { return o.name == name })
 }
 
-// counts are those of a step, or of the action; nil if it is not shown.
+// counts returns the counts of a step, or of the action; nil if it is not shown.
 func (p *Progress) counts(s *event.Step) *counts {
 	if i := slices.IndexFunc(p.steps, func(o opened) bool { return o.step == s }); i >= 0 {
 		return &p.steps[i].count
@@ -140,7 +140,7 @@ func (c *counts) end(r *event.Result) {
 	}
 }
 
-// without takes the last one out that is meant.
+// without removes the last element for which meant is true.
 func without(list []opened, meant func(opened) bool) []opened {
 	for i, o := range slices.Backward(list) {
 		if meant(o) {
@@ -150,7 +150,7 @@ func without(list []opened, meant func(opened) bool) []opened {
 	return list
 }
 
-// text is the line; the line's mu is held.
+// text returns the line; the line's mu is held.
 func (p *Progress) text() string {
 	switch {
 	case len(p.steps) > 0:
@@ -170,10 +170,10 @@ func (p *Progress) text() string {
 	return ""
 }
 
-// oneRow is a text of a plan on one row of a terminal.
+// oneRow returns a text of a plan on one row of a terminal.
 func oneRow(s string) string {
 	return strings.Join(strings.Fields(safetext.TerminalString(s)), " ")
 }
 
-// Close stops drawing, where no event has ended the action.
+// Close stops drawing if no event has ended the action.
 func (p *Progress) Close() { p.stop() }

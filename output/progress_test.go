@@ -16,8 +16,8 @@ import (
 	"bolt/event/capture"
 )
 
-// screen is a terminal on which both writers of a Progress are seen: it keeps
-// finished lines and the one under the cursor.
+// screen is a terminal for both writers of a Progress: it stores the finished
+// lines and the line under the cursor.
 type screen struct {
 	mu    sync.Mutex
 	all   strings.Builder // as written
@@ -54,14 +54,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cursor is the line under the cursor.
+// cursor returns the line under the cursor.
 func (s *screen) cursor() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return string(s.line)
 }
 
-// drawn is a Progress that is given events as package run does.
+// drawn is a Progress that receives events as from package run.
 type drawn struct {
 	shown
 	*Progress
@@ -185,9 +185,9 @@ func TestProgressWidth(t *testing.T) {
 	}
 }
 
-// TestProgressBesideStreamedLines has the renderer write its streamed lines to
-// the terminal of the line of counts, behind a lock that the log shares, while
-// the log writes there too.
+// TestProgressBesideStreamedLines writes streamed lines to the terminal of the
+// progress line, behind a lock that the log shares, while the log also writes
+// there.
 func TestProgressBesideStreamedLines(t *testing.T) {
 	f := fleet("web1", "web2", "web3", "web4")
 	s, console := &screen{}, &shared{}
@@ -243,7 +243,7 @@ func TestProgressBesideStreamedLines(t *testing.T) {
 	}
 }
 
-// shared is a writer with a lock, as programs put in front of a terminal.
+// shared is a writer with a lock, as programs put it before a terminal.
 type shared struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -261,7 +261,8 @@ func (s *shared) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// TestProgressStaysAwayAfterErrors: whoever sees an error prints it.
+// TestProgressStaysAwayAfterErrors checks that the line is not drawn after an
+// error, because the caller prints the error.
 func TestProgressStaysAwayAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{}
@@ -285,8 +286,8 @@ func TestProgressStaysAwayAfterErrors(t *testing.T) {
 	})
 }
 
-// TestProgressConcurrent has others write and ask while events come; the race
-// detector looks on.
+// TestProgressConcurrent writes and pauses in other goroutines while events
+// come, for the race detector.
 func TestProgressConcurrent(t *testing.T) {
 	f := fleet("web1")
 	var out, line bytes.Buffer

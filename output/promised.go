@@ -13,7 +13,7 @@ import (
 	"bolt/output/layout"
 )
 
-// outputData is how JSON has an output.
+// outputData returns an output in its JSON form.
 func outputData(o *event.Output) *ordered.Map {
 	m := ordered.Of("aggregate", o.Aggregate, "count", o.Count)
 	switch o.Aggregate {
@@ -40,7 +40,7 @@ func outputData(o *event.Output) *ordered.Map {
 	return m
 }
 
-// outputsData are all of them by their names.
+// outputsData returns all outputs by their names.
 func outputsData(list []event.Output) *ordered.Map {
 	m := &ordered.Map{}
 	for i := range list {
@@ -49,7 +49,7 @@ func outputsData(list []event.Output) *ordered.Map {
 	return m
 }
 
-// outputs prints what the outputs of all targets come to.
+// outputs prints the outputs that are aggregated over all targets.
 func (h *human) outputs(list []event.Output) {
 	for i := range list {
 		o := &list[i]
@@ -65,7 +65,7 @@ func (h *human) outputs(list []event.Output) {
 	}
 }
 
-// outputWords say how the values were put together.
+// outputWords describes the aggregation of the values.
 func outputWords(o *event.Output) string {
 	of := " of " + layout.Plural(o.Count, "target")
 	switch o.Aggregate {
@@ -77,7 +77,8 @@ func outputWords(o *event.Output) string {
 	return layout.Plural(len(o.Values), "value") + of
 }
 
-// maxShown is how many values of an output are printed for people.
+// maxShown is the number of values of an output that are printed for
+// people.
 const maxShown = 50
 
 func outputLines(o *event.Output) []string {
@@ -109,7 +110,7 @@ func outputLines(o *event.Output) []string {
 		lines = append(lines, line)
 	}
 	if more := len(o.Values) - len(shown); more > 0 {
-		lines = append(lines, fmt.Sprintf("and %s more; --format json has them all", layout.Plural(more, "value")))
+		lines = append(lines, fmt.Sprintf("and %s more; --format json prints them all", layout.Plural(more, "value")))
 	}
 	return lines
 }

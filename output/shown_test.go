@@ -9,7 +9,8 @@ import (
 	"bolt/inventory"
 )
 
-// shown hands events to a sink as package run does: it closes the outputs of results.
+// shown passes events to a sink as package run does: it closes the outputs of
+// results.
 type shown struct {
 	t    testing.TB
 	sink event.Sink

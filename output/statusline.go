@@ -8,17 +8,17 @@ import (
 	"bolt/internal/columns"
 )
 
-// redrawEvery is the pause between two drawings of a status line: often enough
-// to look alive, seldom enough to cost nothing.
+// redrawEvery is the pause between two drawings of a status line: short enough to
+// look alive, and long enough to cost almost nothing.
 const redrawEvery = 100 * time.Millisecond
 
-// eraseLine takes the line away: to the first column, clear to the end.
+// eraseLine removes the line: go to the first column, clear to the end.
 const eraseLine = "\r\x1b[K"
 
-// A StatusLine is a line on a terminal that says how things stand while others
-// print there. It is erased before anything else is printed, drawn again at most
-// ten times a second, and gone after stop. start starts a goroutine, which stop
-// ends and waits for.
+// A StatusLine is a line on a terminal that shows the current state while other
+// text is printed there. It is erased before other text is printed, drawn again at
+// most ten times a second, and removed by stop. start starts a goroutine; stop
+// ends it and waits for its end.
 type StatusLine struct {
 	to    io.Writer
 	width func() int
@@ -27,15 +27,15 @@ type StatusLine struct {
 	done  sync.WaitGroup
 
 	// mu guards the fields below and all writing to the terminal. It is never held
-	// while a renderer works: that may write to Writer itself, directly or behind
-	// other locks.
+	// while a renderer works, because the renderer may write to Writer itself,
+	// directly or behind other locks.
 	mu     sync.Mutex
 	drawn  bool
 	paused int // while it is not 0, nothing is drawn
 }
 
-// newStatusLine returns one on the terminal to. width tells its number of
-// columns, asked again for each drawing, 0 if unknown.
+// newStatusLine returns a StatusLine on the terminal to. width returns its number
+// of columns, 0 if unknown; it is called for each drawing.
 func newStatusLine(to io.Writer, width func() int) *StatusLine {
 	quit := make(chan struct{})
 	return &StatusLine{to: to, width: width, quit: quit, end: sync.OnceFunc(func() { close(quit) })}
@@ -67,13 +67,13 @@ func (l *StatusLine) draw(text func() string) {
 	if width <= 0 {
 		width = 80
 	}
-	// The last column may wrap. A terminal that is gone is noticed by whoever
-	// writes results.
+	// The last column may wrap. If the terminal is gone, the writer of results
+	// gets the error.
 	_, _ = io.WriteString(l.to, "\r"+columns.Cut(text(), width-1)+"\x1b[K")
 	l.drawn = true
 }
 
-// erase takes the line away; mu is held.
+// erase removes the line; mu is held.
 func (l *StatusLine) erase() {
 	if l.drawn {
 		_, _ = io.WriteString(l.to, eraseLine)
@@ -81,8 +81,8 @@ func (l *StatusLine) erase() {
 	}
 }
 
-// beside prints something while the line is away. After an error it stays away
-// for good: whoever sees the error ends the work.
+// beside prints text while the line is removed. After an error the line is not
+// drawn again, because the caller ends the work.
 func (l *StatusLine) beside(print func() error) error {
 	resume := l.Pause()
 	err := print()
@@ -100,9 +100,9 @@ func (l *StatusLine) stop() {
 	l.erase()
 }
 
-// Writer returns a writer to the line's terminal for all others: the log, and
-// the Options.Err of the renderer beside it. It erases the line first. It is safe
-// for concurrent use, also when nothing is drawn yet, or any more.
+// Writer returns a writer to the line's terminal for all others: the log, and the
+// Options.Err of the renderer beside it. It erases the line first. It is safe for
+// concurrent use, also before start and after stop.
 func (l *StatusLine) Writer() io.Writer { return statusWriter{l} }
 
 type statusWriter struct{ l *StatusLine }
@@ -114,8 +114,8 @@ func (w statusWriter) Write(b []byte) (int, error) {
 	return w.l.to.Write(b)
 }
 
-// Pause keeps the line away until resume is called, so that a question can be
-// asked. Pauses may overlap.
+// Pause removes the line until resume is called, so that a question can be asked.
+// Pauses may overlap.
 func (l *StatusLine) Pause() (resume func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 	"bolt/inventory"
 )
 
-// maxLine is how long a streamed line may get before it is printed in parts:
-// a bound of memory per target and stream.
+// maxLine is the length from which a streamed line is printed in parts. It
+// limits the memory for each target and stream.
 const maxLine = 16 << 10
 
-// lineStream prints output as it arrives, in whole lines with their target and
-// stream in front, so that lines of several targets do not mix.
+// lineStream prints output as it arrives, in whole lines after their target
+// and stream, so that lines of several targets do not mix.
 type lineStream struct {
 	w               *bufio.Writer
 	terminal, color bool
@@ -33,7 +33,7 @@ func newLineStream(w *bufio.Writer, terminal, color bool) *lineStream {
 	return &lineStream{w: w, terminal: terminal, color: color, open: make(map[*inventory.Target]*[2]openLine)}
 }
 
-// write takes a piece of output. Errors stay in the bufio.Writer.
+// write handles a piece of output. Errors stay in the bufio.Writer.
 func (s *lineStream) write(e event.TargetOutput) {
 	lines := s.open[e.Target]
 	if lines == nil {
@@ -42,7 +42,7 @@ func (s *lineStream) write(e event.TargetOutput) {
 	}
 	line := &lines[e.Stream]
 	ends := "\n"
-	if s.terminal { // a progress bar's lines are overwritten: each counts as one
+	if s.terminal { // a progress bar overwrites its line: each state is printed as a line
 		ends = "\r\n"
 	}
 	for p := e.Data; len(p) > 0; {
@@ -77,7 +77,7 @@ func (s *lineStream) write(e event.TargetOutput) {
 	}
 }
 
-// end prints what is left of a target's lines.
+// end prints the unfinished lines of a target.
 func (s *lineStream) end(t *inventory.Target) {
 	lines := s.open[t]
 	if lines == nil {
@@ -103,7 +103,7 @@ func (s *lineStream) print(t *inventory.Target, stream capture.Stream, line []by
 	_ = s.w.WriteByte('\n')
 }
 
-// discardNil is w, or io.Discard for none.
+// discardNil returns w, or io.Discard if w is nil.
 func discardNil(w io.Writer) io.Writer {
 	if w == nil {
 		return io.Discard

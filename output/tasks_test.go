@@ -41,7 +41,7 @@ func TestOutputs(t *testing.T) {
 	for _, want := range []string{
 		"version, 2 values of 3 targets: Which\n  1.2 ", "  web[1-2] (2 targets)\n", "[31m\"}  db1\nload, average of 3 targets\n  0.3333333333333333\n" +
 			"most, maximum of 2 targets\n  7  db1\nos, counted of 3 targets\n  Debian  3\nnone, minimum of 0 targets\n  (no values)\n" +
-			"many, counted of 60 targets\n  0   1\n", "  49  1\nand 10 values more; --format json has them all\n",
+			"many, counted of 60 targets\n  0   1\n", "  49  1\nand 10 values more; --format json prints them all\n",
 	} {
 		if !strings.Contains(text, strings.ReplaceAll(want, "\nand", "\n  and")) {
 			t.Errorf("no %q in\n%s", want, text)

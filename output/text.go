@@ -6,13 +6,13 @@ import (
 	"bolt/internal/safetext"
 )
 
-// A filter passes text on, changed, and has a Flush for its end.
+// A filter passes changed text to its writer. Flush ends the text.
 type filter interface {
 	io.Writer
 	Flush() error
 }
 
-// farSide returns the filter for text that comes from a target.
+// farSide returns the filter for text from a target.
 func farSide(w io.Writer, terminal, color bool) filter {
 	if terminal {
 		return safetext.NewTerminal(w, color)

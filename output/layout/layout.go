@@ -14,10 +14,11 @@ import (
 	"bolt/format/safejson"
 )
 
-// A Format is an output format. The zero value is that of people without colours.
+// A Format is an output format. The zero value is text for people without colours.
 type Format struct {
 	Name string // as in --format
-	// Data is set if the format is for programs: nothing else can be printed on standard output, and lists are JSON.
+	// Data is set if the format is for programs: standard output then contains nothing else, and lists are
+	// JSON.
 	Data bool
 }
 
@@ -59,7 +60,7 @@ func WriteLine(w *bufio.Writer, v any) error {
 	return w.WriteByte('\n')
 }
 
-// WriteDocument prints a value as one line of JSON that is all of the output.
+// WriteDocument prints a value as one line of JSON that is the whole output.
 func WriteDocument(w io.Writer, v any) error {
 	out := bufio.NewWriter(w)
 	if err := WriteLine(out, v); err != nil {
@@ -106,7 +107,7 @@ func OneLine(v any) string {
 	} else {
 		var b strings.Builder
 		if safejson.Write(&b, v) != nil {
-			return "?" // what comes of targets is JSON
+			return "?" // the results of targets are valid JSON
 		}
 		text = b.String()
 	}

@@ -15,7 +15,7 @@ type Indenter struct {
 	midline bool
 }
 
-// NewIndenter makes one that writes to w.
+// NewIndenter returns an Indenter that writes to w.
 func NewIndenter(w io.Writer) *Indenter { return &Indenter{w: w} }
 
 // Write indents p and writes it.

@@ -14,15 +14,15 @@ import (
 	"bolt/output/layout"
 )
 
-// Audit prints the actions of an audit log, one after the other: a line each, or an
-// array of JSON.
+// Audit prints the actions of an audit log, one after the other: one line each, or
+// a JSON array.
 type Audit struct {
 	out *bufio.Writer
 	o   Options
 	n   int
 }
 
-// NewAudit returns one. End must follow.
+// NewAudit returns an Audit. The caller must call End.
 func NewAudit(w io.Writer, o Options) *Audit { return &Audit{out: bufio.NewWriter(w), o: o} }
 
 // Entry prints an action.
@@ -164,13 +164,13 @@ func PrintAuditReport(w io.Writer, o Options, files []string, r *audit.Report, e
 		say("The last one is record %d: %s", r.Last, r.Hash)
 	}
 	if r.Before != "" {
-		say("Those before record %d are in other files; the last of them is: %s", r.First, r.Before)
+		say("The records before record %d are in other files; the hash of the last one is: %s", r.First, r.Before)
 	}
 	if r.Torn > 0 {
-		say("%s cut off by a crash or a full disk, which the next record tells.", layout.Plural(r.Torn, "line")+was(r.Torn))
+		say("%s cut off by a crash or a full disk, as the next record shows.", layout.Plural(r.Torn, "line")+was(r.Torn))
 	}
 	if r.Cut {
-		say("The last line is cut off. It is no record.")
+		say("The last line is cut off. It is not a record.")
 	}
 	if expected && !r.Found {
 		say("%s", layout.Paint(layout.Red, o.Color, "The record that --expect names is not among them: the log was changed before it, or cut off."))

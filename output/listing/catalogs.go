@@ -20,7 +20,7 @@ import (
 	"bolt/output/layout"
 )
 
-// oneLine is a text of a catalog that is safe to show and stays on its line.
+// oneLine returns a text of a catalog that is safe to show and stays on its line.
 func oneLine(text string) string {
 	return safetext.TerminalString(strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text))
 }
@@ -158,7 +158,7 @@ func PrintResource(w io.Writer, o Options, c *catalog.Catalog, r *catalog.Resour
 	return out.Flush()
 }
 
-// resourceData is a resource in JSON, without secrets.
+// resourceData returns a resource as data for JSON, without secrets.
 func resourceData(r *catalog.Resource, in map[catalog.Ref]catalog.Ref) *ordered.Map {
 	params := &ordered.Map{}
 	for name, v := range r.Params.All() {
@@ -175,10 +175,10 @@ func resourceData(r *catalog.Resource, in map[catalog.Ref]catalog.Ref) *ordered.
 	return m
 }
 
-// containment is the containers around a resource, the nearest first.
+// containment returns the containers around a resource, the nearest first.
 func containment(r catalog.Ref, in map[catalog.Ref]catalog.Ref) []string {
 	chain := []string{}
-	for range in { // a circle ends, too
+	for range in { // the loop ends also if there is a cycle
 		container, is := in[r]
 		if !is {
 			break
@@ -189,7 +189,7 @@ func containment(r catalog.Ref, in map[catalog.Ref]catalog.Ref) []string {
 	return chain
 }
 
-// shownParam is a value for people, on one line.
+// shownParam returns a value for people, on one line.
 func shownParam(secret bool, v any) string {
 	if secret {
 		return redacted
@@ -208,9 +208,9 @@ func value(v any) string {
 	return b.String()
 }
 
-// PrintDifferences prints what differs for nodes. Text has a block for the nodes with
-// the same differences, and a line for nodes that only one side has; JSON has an object for each
-// change with its nodes.
+// PrintDifferences prints the differences of nodes. Text has a block for the nodes with the same
+// differences, and a line for nodes that only one side has. JSON has an object for each change with
+// its nodes.
 func PrintDifferences(w io.Writer, o Options, d *site.Differences) error {
 	nodes, different := len(d.Changes), d.Count()
 	if o.Format.Data {

@@ -31,8 +31,8 @@ func TestEvaluationLine(t *testing.T) {
 	}
 }
 
-// TestWarningID: a warning shows what disable-warnings calls it, as one of the
-// log does.
+// TestWarningID checks that a warning shows the ID for disable-warnings, as a
+// warning of the log does.
 func TestWarningID(t *testing.T) {
 	var b strings.Builder
 	e := &program.Evaluation{Text: "1", Type: "Integer", Logs: []program.Finding{{Level: "warning", Kind: "lookup", ID: "lookup", Msg: "odd"}}}
@@ -41,8 +41,8 @@ func TestWarningID(t *testing.T) {
 	}
 }
 
-// TestRendered: of a template people get the text as it is; after an error there
-// is none.
+// TestRendered checks that the text of a template is printed as it is, and that
+// there is no text after an error.
 func TestRendered(t *testing.T) {
 	e := &program.Evaluation{Rendered: true, Text: `"a\n"`, String: "a\n", Type: "String"}
 	for want, e := range map[string]*program.Evaluation{"a\n": e, "": {Rendered: true, Errors: []program.Finding{{Level: "error", Msg: "bad"}}}} {
@@ -53,8 +53,8 @@ func TestRendered(t *testing.T) {
 	}
 }
 
-// TestEvaluationText: control characters of a value are kept from terminals,
-// and nowhere else.
+// TestEvaluationText checks that control characters of a value are removed on
+// terminals, and nowhere else.
 func TestEvaluationText(t *testing.T) {
 	e := &program.Evaluation{Text: "'a\u009b2Jb\x1b[31m'", Type: "String"}
 	for terminal, want := range map[bool]string{true: "'a2Jb'\ntype: String\n", false: e.Text + "\ntype: String\n"} {

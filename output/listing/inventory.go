@@ -18,12 +18,12 @@ import (
 
 // Inventory is the data of "inventory show".
 type Inventory struct {
-	Targets []InventoryTarget // in the order in which they were asked for
+	Targets []InventoryTarget // in the order of the selection
 	Source  string            // path of the inventory in use, "" if there is none
-	Default string            // path of the project's own
+	Default string            // path of the project's own inventory
 	Detail  bool              // show Data, not only names
-	Hint    bool              // say how to see more (text)
-	All     bool              // no targets were asked for by name: the hint says how
+	Hint    bool              // print how to see more (text)
+	All     bool              // no targets were selected by name: the hint explains the selection
 }
 
 // InventoryTarget is one target of an Inventory.

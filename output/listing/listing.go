@@ -19,7 +19,7 @@ import (
 	"bolt/output/layout"
 )
 
-// Options say how to print. The zero value prints plain text.
+// Options select the layout. The zero value prints plain text.
 type Options struct {
 	Format layout.Format // JSON and NDJSON print one line of JSON, all others text
 	Color  bool
@@ -96,7 +96,7 @@ func textOrNull(text string) any {
 	return text
 }
 
-// table prints two columns with so many blanks between them, indented by two.
+// table prints two columns with gap blanks between them, indented by two.
 func table(out *bufio.Writer, rows [][2]string, gap int) {
 	width := 0
 	for i, r := range rows {

@@ -8,8 +8,8 @@ import (
 	"bolt/output/layout"
 )
 
-// PrintValue prints a value that was looked up for no target: text for people,
-// data for programs, in one line.
+// PrintValue prints a value that was looked up without a target: text for
+// people, data for programs, on one line.
 func PrintValue(w io.Writer, f layout.Format, terminal bool, text string, data any) error {
 	out := bufio.NewWriter(w)
 	switch {

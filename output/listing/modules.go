@@ -17,7 +17,7 @@ import (
 	"bolt/tasks"
 )
 
-// Contents are a module and what is in it.
+// Contents is a module with its tasks and plans.
 type Contents struct {
 	modules.Described
 	Tasks []tasks.Summary
@@ -90,7 +90,7 @@ func PrintModules(w io.Writer, o Options, groups []modules.Group) error {
 		_ = out.WriteByte('\n')
 	}
 	heading(out, o.Color, "Additional information")
-	_, _ = out.WriteString("  'bolt module show MODULE' tells more of one module.\n")
+	_, _ = out.WriteString("  'bolt module show MODULE' shows details of one module.\n")
 	return out.Flush()
 }
 
@@ -180,7 +180,7 @@ type ModuleSteps struct {
 	json bool
 }
 
-// NewModuleSteps makes one that writes to w.
+// NewModuleSteps returns a ModuleSteps that writes to w.
 func NewModuleSteps(w io.Writer, f layout.Format) *ModuleSteps { return &ModuleSteps{w, f.Data} }
 
 // Begin prints the description of the whole installation.

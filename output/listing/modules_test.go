@@ -36,7 +36,7 @@ Packaged Modules
   facts   (built-in)
 
 Additional information
-  'bolt module show MODULE' tells more of one module.
+  'bolt module show MODULE' shows details of one module.
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
@@ -52,7 +52,8 @@ Additional information
 	}
 }
 
-// TestPrintModule: the text of a module is a stranger's.
+// TestPrintModule checks that control characters in the text of a module
+// are removed.
 func TestPrintModule(t *testing.T) {
 	m := &Contents{
 		Described: modules.Described{Module: modules.Module{Name: "x", Dir: "/p/\x1b[1mx"},

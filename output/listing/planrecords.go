@@ -53,7 +53,7 @@ func PrintPlanRecords(w io.Writer, o Options, list []journal.Summary) error {
 	}
 	heading(out, o.Color, "Runs")
 	if len(list) == 0 {
-		_, _ = out.WriteString("  None is recorded: bolt plan run --journal does that.\n")
+		_, _ = out.WriteString("  No run is recorded. Run 'bolt plan run --journal' to record one.\n")
 		return out.Flush()
 	}
 	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -66,6 +66,6 @@ func PrintPlanRecords(w io.Writer, o Options, list []journal.Summary) error {
 	}
 	_ = out.WriteByte('\n')
 	heading(out, o.Color, "Additional information")
-	_, _ = out.WriteString("  Use 'bolt plan resume <RUN>' to go on with one that was interrupted, and 'bolt plan resume <RUN> --retry' with one that failed on targets.\n")
+	_, _ = out.WriteString("  Use 'bolt plan resume <RUN>' to continue a run that was interrupted, and 'bolt plan resume <RUN> --retry' to continue a run that failed on targets.\n")
 	return out.Flush()
 }

@@ -14,8 +14,8 @@ import (
 	"bolt/output/layout"
 )
 
-// The layout of the list: descriptions begin pluginGap behind the longest name,
-// and a line is about pluginWidth wide.
+// The layout of the list: descriptions begin pluginGap columns after the longest
+// name, and a line is about pluginWidth wide.
 const (
 	pluginGap   = 4
 	pluginWidth = 80
@@ -67,9 +67,9 @@ func PrintPluginList(w io.Writer, o Options, list []plugin.Listing, modulepath [
 	return out.Flush()
 }
 
-// PrintAnswer prints what a plugin answers to a call: a string as it is, all other
-// values as JSON. On a terminal, control sequences are taken out, because anyone who
-// has a public key can have put anything into an encrypted value.
+// PrintAnswer prints the result of a call to a plugin: a string as it is, all other
+// values as JSON. On a terminal, control sequences are removed, because anyone who
+// has a public key can put any text into an encrypted value.
 func PrintAnswer(w io.Writer, terminal bool, answer any) error {
 	var text bytes.Buffer
 	if s, ok := answer.(string); ok {

@@ -19,7 +19,7 @@ import (
 // Pool is the data of "pool status".
 type Pool struct {
 	Status *wire.Status // nil: no daemon runs
-	Socket string       // where one would listen
+	Socket string       // the path of the socket that a daemon would use
 	Now    time.Time
 }
 

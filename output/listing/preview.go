@@ -120,7 +120,8 @@ func printFailures(out *bufio.Writer, color bool, list []preview.Failure) {
 	}
 }
 
-// previewData is a preview as data. If the nodes were printed as lines, it has their numbers only.
+// previewData returns a preview as data. If the nodes were printed as lines, the data only has
+// their numbers.
 func previewData(p *Preview, lines bool) *ordered.Map {
 	var most any
 	if p.Limited {

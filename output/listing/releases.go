@@ -26,7 +26,7 @@ type Release struct {
 type Signer struct {
 	Key        string // the fingerprint
 	Principals string // of an allowed signer; "" if the key is not allowed, or if nothing is configured
-	Problem    string // why the key is not allowed
+	Problem    string // the reason why the key is not allowed
 }
 
 // PrintCreated prints a new release.
@@ -44,8 +44,8 @@ func PrintCreated(w io.Writer, o Options, r *release.Release) error {
 	return out.Flush()
 }
 
-// printReleaseChanges prints the changes of a release, once for the nodes that have the
-// same ones.
+// printReleaseChanges prints the changes of a release, once for the nodes with the same
+// changes.
 func printReleaseChanges(out *bufio.Writer, o Options, r *release.Release) {
 	fresh := make(map[string]bool) // changed nodes without changes are new
 	for name, n := range r.Nodes {
@@ -219,8 +219,8 @@ func signerText(s *Signer) string {
 	return s.Key
 }
 
-// PrintVerified prints that a release is whole and has the signatures that it must have.
-// checked is set if allowed signers are configured.
+// PrintVerified prints that a release is complete and has the required signatures. checked is
+// set if allowed signers are configured.
 func PrintVerified(w io.Writer, o Options, r *Release, checked bool) error {
 	if o.Format.Data {
 		return layout.WriteDocument(w, ordered.Of("release", string(r.ID), "sequence", int64(r.Sequence), "whole", true, "allowed_signers", checked, "signatures", signersData(r.Signers)))
@@ -258,7 +258,7 @@ func PrintTransferred(w io.Writer, o Options, r *release.Release, file string, i
 	return err
 }
 
-// PrintCollected prints which releases and contents were removed, or would be with noop.
+// PrintCollected prints the releases and contents that were removed, or would be with noop.
 func PrintCollected(w io.Writer, o Options, c *release.Collected, noop bool) error {
 	if o.Format.Data {
 		entries := func(list []release.Entry) []any {

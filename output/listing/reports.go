@@ -16,11 +16,11 @@ import (
 	"bolt/store"
 )
 
-// Reports are the summaries of kept reports for printing.
+// Reports is the data of "report list".
 type Reports struct {
 	List    []*history.Summary
 	Missing []string // targets without reports
-	Dir     string   // where the reports are
+	Dir     string   // the directory of the reports
 	Chosen  bool     // there can be other reports
 }
 

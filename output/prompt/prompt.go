@@ -1,4 +1,4 @@
-// Package prompt asks people on the terminal.
+// Package prompt asks questions on the terminal.
 package prompt
 
 import (
@@ -18,17 +18,17 @@ import (
 	"bolt/transport"
 )
 
-// A Prompter asks people, one question at a time. Secrets are read without echo from In if
-// it is a terminal, otherwise from the controlling terminal. Its methods can be called
+// A Prompter asks one question at a time. Secrets are read without echo from In if it is a
+// terminal, otherwise from the controlling terminal. Its methods can be called
 // concurrently, but its fields must not be changed meanwhile.
 type Prompter struct {
 	In    *os.File // standard input
 	Out   io.Writer
-	Pause func() (resume func()) // takes what is in the question's way off the terminal; it can be nil
+	Pause func() (resume func()) // removes other output from the terminal for the time of a question; it can be nil
 	mu    sync.Mutex             // one question at a time
 }
 
-var errNoTerminal = errors.New("there is no terminal to ask on")
+var errNoTerminal = errors.New("there is no terminal for a question")
 
 // Passphrase returns a function that asks for the passphrase of a key file. Below home,
 // it shows the path of the file with ~.
@@ -41,7 +41,7 @@ func (p *Prompter) Passphrase(home string) func(ctx context.Context, path string
 	}
 }
 
-// Secret asks a question and returns the line that was typed.
+// Secret asks a question and returns the typed line.
 func (p *Prompter) Secret(ctx context.Context, question string) (transport.Secret, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,8 +75,8 @@ func (p *Prompter) Secret(ctx context.Context, question string) (transport.Secre
 		err  error
 	}
 	got := make(chan answer, 1)
-	// Reading a terminal cannot be interrupted; the goroutine, and with it the
-	// file, ends with the line, or with the process that the interrupt ends.
+	// Reading a terminal cannot be interrupted. The goroutine, and with it the file, ends
+	// with the line, or with the process when the interrupt ends it.
 	go func() {
 		text, err := term.ReadPassword(int(in.Fd()))
 		got <- answer{text, err}
@@ -84,7 +84,7 @@ func (p *Prompter) Secret(ctx context.Context, question string) (transport.Secre
 	}()
 	select {
 	case <-ctx.Done():
-		// The program is about to end while echo is off: put it back first.
+		// The program is about to end while echo is off: restore it first.
 		_ = term.Restore(int(in.Fd()), state)
 		fmt.Fprintln(p.Out)
 		return transport.Secret{}, context.Cause(ctx)
@@ -97,8 +97,8 @@ func (p *Prompter) Secret(ctx context.Context, question string) (transport.Secre
 	}
 }
 
-// Text asks a question on standard input, which is a terminal, and returns the line
-// that was typed, for all to see.
+// Text asks a question on standard input, which is a terminal, and returns the typed line.
+// The line is visible.
 func (p *Prompter) Text(ctx context.Context, question string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *Prompter) Text(ctx context.Context, question string) (string, error) {
 		defer p.Pause()()
 	}
 	fmt.Fprint(p.Out, question)
-	line, err := bufio.NewReader(r).ReadString('\n') // a terminal gives one line at a time
+	line, err := bufio.NewReader(r).ReadString('\n') // a terminal returns one line at a time
 	if err == nil || errors.Is(err, io.EOF) && line != "" {
 		return strings.TrimRight(line, "\r\n"), nil
 	}

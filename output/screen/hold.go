@@ -7,12 +7,12 @@ import (
 	"bolt/event/capture"
 )
 
-// A hold keeps what others write to the terminal while a question is open there,
-// and writes it when there is an answer. So whoever writes goes on, and nothing
-// comes between the question and what is typed.
+// A hold stores the output to the terminal while a question is open there, and
+// writes it after the answer. So writers do not wait, and no output appears
+// between the question and the typed answer.
 //
-// What is kept is little in memory and the rest in a file without a name; from
-// capture.DefaultLimit on it is dropped, with a line that says so.
+// A small part is stored in memory and the rest in a file without a name. Output
+// beyond capture.DefaultLimit is dropped, with a line about it.
 type hold struct {
 	to [2]io.Writer // by capture.Stream
 
@@ -24,8 +24,8 @@ func newHold(out, err io.Writer) *hold {
 	return &hold{to: [2]io.Writer{capture.Stdout: out, capture.Stderr: err}}
 }
 
-// begin begins to keep. Questions are asked one at a time, so it is not called
-// again before end was.
+// begin begins to store output. Only one question is open at a time, so begin is
+// not called again before end.
 func (h *hold) begin() (end func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func (h *hold) begin() (end func()) {
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		// A terminal that is gone is noticed by whoever writes next.
+		// If the terminal is gone, the next writer gets the error.
 		_ = h.kept.Each(func(s capture.Stream, data []byte) error {
 			_, err := h.to[s].Write(data)
 			return err
@@ -43,8 +43,8 @@ func (h *hold) begin() (end func()) {
 	}
 }
 
-// before returns a writer to one of the streams, which is a terminal. It is safe
-// for concurrent use.
+// before returns a writer for one of the streams, which is a terminal. It is
+// safe for concurrent use.
 func (h *hold) before(s capture.Stream) io.Writer { return heldWriter{h, s} }
 
 type heldWriter struct {

@@ -11,8 +11,8 @@ import (
 	"bolt/event/capture"
 )
 
-// TestHold: what is written while a question is open comes after it, in order,
-// however much it is.
+// TestHold checks that output written while a question is open is printed
+// after the answer, in order and without a limit.
 func TestHold(t *testing.T) {
 	var screen bytes.Buffer
 	h := newHold(&screen, &screen)
@@ -45,8 +45,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldConcurrent has others write while questions open and close; the race
-// detector looks on.
+// TestHoldConcurrent writes in other goroutines while questions open and
+// close, for the race detector.
 func TestHoldConcurrent(t *testing.T) {
 	var screen bytes.Buffer
 	h := newHold(&screen, &screen)

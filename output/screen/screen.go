@@ -1,11 +1,11 @@
-// Package screen is standard output and standard error of one invocation, and the
-// terminal that they can be.
+// Package screen manages standard output and standard error of one invocation, and the terminal if
+// they are one.
 //
-// A Screen decides on colours and on the line of progress. ForAction and ForPlan return the
-// sinks that show an action or a plan. While a question is open on the terminal, nothing
-// else is written there: a plan goes on, and its output is held.
+// A Screen decides on colours and on the line of progress. ForAction and ForPlan return the sinks
+// that show an action or a plan. While a question is open on the terminal, no other output is
+// written there: a plan goes on, and its output is held.
 //
-// The package owns no files but that of the held output, which has no name.
+// The package owns no files except the file of the held output, which has no name.
 package screen
 
 import (
@@ -21,13 +21,13 @@ import (
 	"bolt/output/prompt"
 )
 
-// A Screen is where an invocation prints and asks.
+// A Screen is the input and output of an invocation.
 type Screen struct {
 	Console *Console
 	Ask     *prompt.Prompter // its fields belong to the Screen
 
 	in, out, err   *os.File
-	plain, dumb    bool // the terminal supports no control sequences; it cannot overwrite a line
+	plain, dumb    bool // the terminal does not support control sequences; it cannot overwrite a line
 	color, spinner bool // are configured
 }
 
@@ -40,7 +40,7 @@ func New(in, out, err *os.File, getenv func(name string) string) *Screen {
 	return s
 }
 
-// Configure sets whether colours and a line of progress are wanted.
+// Configure enables colours and a line of progress.
 func (s *Screen) Configure(color, progress bool) { s.color, s.spinner = color, progress }
 
 // Color reports whether standard output may be coloured.
@@ -97,8 +97,8 @@ func (s *Screen) Asker(redact func(string) string) func(ctx context.Context, que
 	}
 }
 
-// A Console is standard error for the log and for questions. While a line of progress
-// is shown there, writing goes around it. It is safe for concurrent use.
+// A Console is standard error for the log and for questions. If a line of progress is shown there,
+// it is erased before other output. A Console is safe for concurrent use.
 type Console struct {
 	mu sync.Mutex
 	w  io.Writer

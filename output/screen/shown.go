@@ -10,12 +10,11 @@ import (
 	"bolt/output"
 )
 
-// progressFrom is how many targets make a line of progress worth its place.
+// progressFrom is the number of targets from which a line of progress is shown.
 const progressFrom = 4
 
-// Shown is the sink that shows an action or a plan to the user. On a terminal it can
-// keep a line of progress, which everything that goes to standard error steps around.
-// Close must follow.
+// Shown is the sink that shows an action or a plan to the user. On a terminal it can keep a line of
+// progress, which is erased before other output to standard error. The caller must call Close.
 type Shown struct {
 	hold     *hold            // nil for an action
 	progress *output.Progress // nil without one
@@ -38,7 +37,8 @@ func (s *Screen) ForAction(o output.Options, targets int) (*Shown, error) {
 	return shown, nil
 }
 
-// Around returns the sink that passes the events of an action on a number of targets to another sink, and shows its progress.
+// Around returns a sink that passes the events of an action on a number of targets to another sink, and shows
+// its progress.
 func (s *Screen) Around(sink event.Sink, targets int) *Shown {
 	shown := &Shown{next: sink}
 	if targets >= progressFrom && s.progress() {
@@ -87,14 +87,14 @@ func (s *Shown) Event(ctx context.Context, e event.Event) error {
 	return s.next.Event(ctx, e)
 }
 
-// Close takes the line of progress off the terminal.
+// Close removes the line of progress from the terminal.
 func (s *Shown) Close() {
 	if s.progress != nil {
 		s.progress.Close()
 	}
 }
 
-// quiet keeps all but a question off the terminal until resume is called.
+// quiet keeps all output except a question off the terminal until resume is called.
 func (s *Shown) quiet() (resume func()) {
 	s.mu.Lock() // between two events
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// Auto returns the resources on which a resource depends because of its type, as far as the
-// catalog has them (Puppet's autorequires).
+// Auto returns the resources on which a resource depends because of its type, if the catalog
+// has them (Puppet's autorequires).
 func Auto(c *catalog.Catalog) func(r *catalog.Resource) []catalog.Ref {
 	a := auto{c: c}
 	return func(r *catalog.Resource) []catalog.Ref {
@@ -32,7 +32,7 @@ type auto struct {
 	refs   []catalog.Ref
 }
 
-// autos are the rules of the types that have any.
+// autos are the rules of the types that have rules.
 var autos = map[string]func(*auto, *catalog.Resource){
 	"Archive":            (*auto).archive,
 	"Concat_file":        (*auto).file, // the rules of the file that it makes
@@ -101,14 +101,14 @@ func (a *auto) selmodule(r *catalog.Resource) {
 	a.at(file)
 }
 
-// named adds the file that a parameter names.
+// named adds the file whose path is the value of a parameter.
 func (a *auto) named(r *catalog.Resource, param string) {
 	if file, is := r.Params.Value(param).(string); is {
 		a.at(file)
 	}
 }
 
-// pathOf is the path of a resource that has one: of a file, a mount or an archive.
+// pathOf returns the path of a resource that has one: a file, a mount or an archive.
 func pathOf(r *catalog.Resource) string {
 	for _, param := range []string{"path", "name"} {
 		if p, is := r.Params.Value(param).(string); is {
@@ -125,8 +125,8 @@ func trimSlash(p string) string {
 	return p
 }
 
-// file depends on the nearest directory above it that is managed, on all mounts above it, on
-// the target of a link, and on its owner and group if they are names.
+// file depends on the nearest managed directory above it, on all mounts above it, on the
+// target of a link, and on its owner and group if they are names.
 func (a *auto) file(r *catalog.Resource) {
 	for p := path.Dir(pathOf(r)); p != "/" && p != "."; p = path.Dir(p) {
 		a.mounted(p)
@@ -147,7 +147,7 @@ func (a *auto) file(r *catalog.Resource) {
 	}
 }
 
-// user adds the user that a parameter names.
+// user adds the user that is the value of a parameter.
 func (a *auto) user(r *catalog.Resource, param string) {
 	if user, is := r.Params.Value(param).(string); is && !isNumber(user) {
 		a.add("User", user)
@@ -159,7 +159,7 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// Paths in a command line: the program, or a text in double quotes, at the beginning of a
+// Paths in a command line: the program, or a string in double quotes, at the beginning of a
 // line.
 var (
 	programs = lazyregexp.New(`(?m)^(/\S+)`)
@@ -223,7 +223,7 @@ func (a *auto) mount(r *catalog.Resource) {
 	}
 }
 
-// groups are those of a user: the primary group, by name or number, and the others.
+// groups adds the groups of a user: the primary group, by name or number, and the others.
 func (a *auto) groups(r *catalog.Resource) {
 	switch gid := r.Params.Value("gid").(type) {
 	case string:
@@ -247,7 +247,7 @@ func (a *auto) groups(r *catalog.Resource) {
 	}
 }
 
-// gid adds the group that has a number.
+// gid adds the group with a number.
 func (a *auto) gid(n int64) {
 	if a.gids == nil {
 		a.gids = make(map[int64]catalog.Ref)
@@ -270,7 +270,7 @@ func (a *auto) gid(n int64) {
 	}
 }
 
-// archive depends on its directory, on the one in which it is extracted, and on the
+// archive depends on its directory, on the directory in which it is extracted, and on the
 // programs and credentials for downloads from clouds.
 func (a *auto) archive(r *catalog.Resource) {
 	a.at(path.Dir(pathOf(r)))

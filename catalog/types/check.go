@@ -9,7 +9,7 @@ import (
 	"bolt/catalog"
 )
 
-// A ValueError is for a value that a parameter cannot have.
+// A ValueError reports a value that a parameter cannot have.
 type ValueError struct {
 	Resource *catalog.Resource
 	Param    string
@@ -20,9 +20,9 @@ func (e *ValueError) Error() string {
 	return fmt.Sprintf("The parameter %s of %s %s", e.Param, e.Resource.Ref, e.Problem)
 }
 
-// Check returns the values of a resource that its type refuses, in the order of the
-// parameters. The value of a secret parameter is not in an error. A value that is
-// computed on the target (Deferred) is not checked.
+// Check returns errors for the values of a resource that its type rejects, in the order of the
+// parameters. An error does not contain the value of a secret parameter. A value that is computed
+// on the target (Deferred) is not checked.
 func Check(r *catalog.Resource) (errs []*ValueError) {
 	bad := func(param, format string, a ...any) {
 		errs = append(errs, &ValueError{r, param, fmt.Sprintf(format, a...)})
@@ -33,7 +33,7 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 		if Find(typ).Key == "path" {
 			p, given = pathOf(r), true
 		}
-		// Puppet applies paths of Windows there; the types file and tidy of bolt refuse them.
+		// Puppet applies Windows paths there; bolt's types file and tidy reject them.
 		windows := slices.Contains(onWindows, typ) && absolutePath().MatchString(p)
 		if given && !strings.HasPrefix(p, "/") && !windows {
 			bad("path", "must be an absolute path, and is %q", p)

@@ -8,15 +8,15 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// A form is the form that the values of a parameter must have. If the value is a list, each
-// element must have it.
+// A form is the required form of the values of a parameter. If the value is a list, each element
+// must have it.
 type form struct {
 	pattern func() *regexp.Regexp
 	must    string // such as: be a number
 }
 
-// problem describes the first element of a value that does not have the form. It returns "" if
-// all elements have it.
+// problem describes the first element of a value that does not have the form. It returns "" if all
+// elements have the form.
 func (f form) problem(v any, secret bool) string {
 	list, is := v.([]any)
 	if !is {
@@ -35,7 +35,7 @@ func (f form) problem(v any, secret bool) string {
 	return ""
 }
 
-// formed makes a table of a parameter, the pattern of its values, and the form in words.
+// formed makes a table of rows: a parameter, the pattern of its values, and the form in words.
 func formed(rows ...[3]string) map[string]form {
 	m := make(map[string]form, len(rows))
 	for _, row := range rows {
@@ -52,7 +52,7 @@ func each(pattern, must string, params ...string) (rows [][3]string) {
 	return rows
 }
 
-// scalar is the text of a value that can be compared with a form.
+// scalar returns the text of a value that can be compared with a form.
 func scalar(v any) (text string, is bool) {
 	switch v := v.(type) {
 	case string, bool, int64, float64:
@@ -78,7 +78,8 @@ const (
 
 var absolutePath = lazyregexp.New(somePath)
 
-// between is a pattern for a field of a cron job: a number, a range or a step, as Puppet's type cron has them.
+// between returns the pattern of a field of a cron job: a number, a range or a step, as in Puppet's type
+// cron.
 func between(numbers, names string) string {
 	if names != "" {
 		numbers += "|(?i:" + names + ")"
@@ -86,7 +87,7 @@ func between(numbers, names string) string {
 	return `^(absent|\*|(\*|[0-9]+-[0-9]+)/[0-9]+|[0-9]+-[0-9]+|` + numbers + `)$`
 }
 
-// forms are the forms of the parameters that cannot have any value, by types.
+// forms are the forms of the parameters that cannot have every value, by types.
 var forms = sync.OnceValue(func() map[string]map[string]form {
 	return map[string]map[string]form{
 		"archive": formed(append(each(fetched, "be a URL or an absolute path", "source", "url", "checksum_url", "digest_url"),

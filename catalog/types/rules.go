@@ -7,12 +7,12 @@ import (
 	"bolt/catalog"
 )
 
-// A rule returns the first problem with the parameters of a resource together, and one of these
-// parameters; problem is "" if there is none. A parameter with a value that is computed on the
-// target is a given parameter.
+// A rule checks the parameters of a resource together. It returns the first problem and one of the
+// parameters; problem is "" if there is none. A parameter whose value is computed on the target is
+// a given parameter.
 type rule func(r *catalog.Resource) (param, problem string)
 
-// rules are the rules of the types that have any.
+// rules are the rules of the types that have rules.
 var rules = sync.OnceValue(func() map[string]rule {
 	return map[string]rule{
 		"archive": func(r *catalog.Resource) (param, problem string) {

@@ -1,10 +1,10 @@
-// Package types knows the resource types of Puppet: their parameters, the parameter that
+// Package types defines the resource types of Puppet: their parameters, the parameter that
 // names a resource, and the resources on which a type depends by itself.
 //
-// The types are those of Puppet's core, of the modules that its packages contain (cron,
-// host, mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in
-// common use: stdlib, concat, inifile, archive, vcsrepo and augeasproviders_sysctl. Find
-// returns nil for all others, whose parameters are not known here.
+// The types are those of Puppet's core, of the modules that its packages contain (cron, host,
+// mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in common use:
+// stdlib, concat, inifile, archive, vcsrepo and augeasproviders_sysctl. Find returns nil for
+// all others, whose parameters are unknown.
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
 // (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0).
@@ -29,8 +29,8 @@ type Type struct {
 	// Also are the parameters of which one must differ if two resources have the same value
 	// of Key. A type with such parameters is not Unique.
 	Also []string
-	// Properties are the states of the resource that are compared and changed. Params
-	// say how this is done. Both are in the order of the reference.
+	// Properties are the states of the resource that are compared and changed. Params control
+	// this. Both are in the order of the reference.
 	Properties, Params []string
 }
 
@@ -42,7 +42,7 @@ var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag
 // IsMetaparam reports whether all resources have a parameter.
 func IsMetaparam(name string) bool { return slices.Contains(metaparams, name) }
 
-// Find returns the type with a name in lower case, nil if it is not known.
+// Find returns the type with a name in lower case, nil if it is unknown.
 func Find(name string) *Type { return byName()[name] }
 
 // Names returns the names of the types that Find knows, sorted.
@@ -56,7 +56,7 @@ func (t *Type) Has(param string) bool {
 	return param == "name" || slices.Contains(t.Properties, param) || slices.Contains(t.Params, param) || IsMetaparam(param)
 }
 
-// byName is made when it is first used, because few commands use it.
+// byName is made at its first use, because few commands use it.
 var byName = sync.OnceValue(func() map[string]*Type {
 	m := make(map[string]*Type)
 	for _, t := range all() {

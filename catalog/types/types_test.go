@@ -48,7 +48,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Each resource that is declared first waits for the ones on which its type depends.
+// TestAuto checks the dependencies by type: each resource that is declared first
+// waits for the resources on which its type depends.
 func TestAuto(t *testing.T) {
 	for name, k := range map[string]struct {
 		list []string

@@ -1,20 +1,19 @@
-// Package catalog holds catalogs: the wanted state of one machine, as plain data.
+// Package catalog holds catalogs: the desired state of one machine, as plain data.
 //
-// A catalog is a list of resources in the order of their declaration, the edges by
-// which classes and defined types contain them, and the metadata of files. The
-// shape is the one of Puppet's catalogs (format 2). Parse reads their JSON, with
-// rich data or without it, and Catalog.MarshalJSON writes it. Digest identifies the state
-// that a catalog describes.
+// A catalog is a list of resources in the order of their declaration, the edges by which classes
+// and defined types contain them, and the metadata of files. The format is Puppet's catalog format
+// 2. Parse reads its JSON, with rich data or without it, and Catalog.MarshalJSON writes it. Digest
+// identifies the state that a catalog describes.
 //
-// Parameters are data of package ordered. A value that JSON does not have is the
-// object of Puppet's rich data: {"__ptype": NAME, "__pvalue": TEXT}. References to other
-// resources are strings, such as "File[/etc/motd]".
+// Parameters are data of package ordered. A value that JSON does not have is the object of Puppet's
+// rich data: {"__ptype": NAME, "__pvalue": TEXT}. References to other resources are strings, such
+// as "File[/etc/motd]".
 //
 // # Secrets
 //
-// Values of sensitive parameters are clear text in a Catalog and in the JSON of one,
-// as in Puppet. Resource.Secret reports which parameters these are. A program that
-// shows a catalog must not show them, and a program that stores one must encrypt it.
+// Values of sensitive parameters are clear text in a Catalog and in its JSON, as in Puppet.
+// Resource.Secret reports whether a parameter is sensitive. A program that shows a catalog must not
+// show sensitive values, and a program that stores a catalog must encrypt them.
 package catalog
 
 import (
@@ -28,10 +27,10 @@ import (
 // A Ref names a resource. Type is capitalized, segment by segment: Web::Vhost.
 type Ref struct{ Type, Title string }
 
-// String returns the reference as catalogs have it: File[/etc/motd].
+// String returns the reference in the form of catalogs: File[/etc/motd].
 func (r Ref) String() string { return r.Type + "[" + r.Title + "]" }
 
-// Capitals returns the name of a type or class as references have it: App::Params.
+// Capitals returns the name of a type or class in the form of references: App::Params.
 func Capitals(name string) string {
 	var b []byte // nil while nothing is changed
 	for i := range len(name) {
@@ -48,7 +47,7 @@ func Capitals(name string) string {
 	return string(b)
 }
 
-// ParseRef reads what Ref.String writes. A title can have brackets itself.
+// ParseRef reads the form that Ref.String writes. A title can contain brackets.
 func ParseRef(text string) (Ref, error) {
 	typ, rest, found := strings.Cut(text, "[")
 	title, closed := strings.CutSuffix(rest, "]")
@@ -74,7 +73,7 @@ type Resource struct {
 	Ref
 	Kind Kind
 	Tags []string
-	// File and Line are the place of the declaration; "" and 0 if it has none.
+	// File and Line are the position of the declaration; "" and 0 if it has none.
 	File string
 	Line int
 	// Exported is set for a resource that was exported, also if it was collected, too.
@@ -137,11 +136,10 @@ func (r *Resource) Container() bool {
 	return false
 }
 
-// An Edge says that one resource contains another.
+// An Edge records that one resource contains another.
 type Edge struct{ Source, Target Ref }
 
-// A Catalog is the wanted state of one machine. It is not safe for concurrent
-// changes.
+// A Catalog is the desired state of one machine. It is not safe for concurrent changes.
 type Catalog struct {
 	Name        string // of the node
 	Environment string

@@ -14,8 +14,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// recorded returns the catalogs of the corpus, as Puppet wrote them, by the name of
-// their case.
+// recorded returns the catalogs of the corpus, as Puppet wrote them, by the names of
+// their cases.
 func recorded(t testing.TB) map[string][]byte {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/puppet/expected/cases.jsonl")
@@ -52,8 +52,8 @@ func parse(t testing.TB, text string) *catalog.Catalog {
 	return c
 }
 
-// What Puppet wrote is the same after it was read and written, but for keys that the
-// corpus leaves out.
+// TestRoundTrip checks that a catalog of Puppet is the same after it was read and
+// written, except for keys that the corpus leaves out.
 func TestRoundTrip(t *testing.T) {
 	for name, text := range recorded(t) {
 		c := parse(t, string(text))
@@ -97,7 +97,8 @@ const static = `{"tags":["web"],"name":"n1","version":1795199831,"code_id":"c8",
 "recursive_metadata":{"/srv/t":{"puppet:///modules/web/t":[
  {"path":"/code/t","relative_path":".","links":"manage","owner":0,"group":0,"mode":493,"checksum":{"type":"ctime","value":"{ctime}2026"},"type":"directory","destination":null,"content_uri":"puppet:///modules/web/files/t"}]}}}`
 
-// Every part of a static catalog comes back as it was.
+// TestStaticCatalog checks that every part of a static catalog is the same after
+// reading and writing.
 func TestStaticCatalog(t *testing.T) {
 	c := parse(t, static)
 	out, err := json.Marshal(c)
@@ -125,7 +126,7 @@ func TestStaticCatalog(t *testing.T) {
 	}
 }
 
-// plain is data whose maps can be compared without their order.
+// plain returns data whose maps can be compared without their order.
 func plain(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -144,7 +145,8 @@ func plain(v any) any {
 	return v
 }
 
-// The digest changes if and only if something that is applied changes.
+// TestDigest checks that the digest changes if and only if the applied state
+// changes.
 func TestDigest(t *testing.T) {
 	for _, k := range []struct {
 		what, old, new string
@@ -196,7 +198,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Virtual resources are neither written nor applied.
+// TestVirtual checks that virtual resources are neither written nor applied.
 func TestVirtual(t *testing.T) {
 	c := parse(t, static)
 	if err := c.Add(&catalog.Resource{Ref: catalog.Ref{Type: "Notify", Title: "x"}, Virtual: true}); err != nil {
@@ -235,7 +237,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// The least that Puppet applies is a catalog.
+// TestParseLeast reads the smallest catalog that Puppet applies.
 func TestParseLeast(t *testing.T) {
 	c := parse(t, `{"resources":[{"type":"Notify","title":"x","parameters":{}}]}`)
 	if r := c.Resources(); len(r) != 1 || r[0].String() != "Notify[x]" || r[0].Params != nil {
@@ -243,7 +245,7 @@ func TestParseLeast(t *testing.T) {
 	}
 }
 
-// A catalog that was read is equal after it was written and read again.
+// FuzzParse checks that a catalog is equal after it was written and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(static))
 	for _, text := range recorded(f) {

@@ -17,26 +17,27 @@ import (
 const digestFormat = 1
 
 // Digest returns the SHA-256 of the canonical form, in hexadecimal digits. Two catalogs
-// have the same digest if and only if applying them does the same.
+// have the same digest if and only if applying them has the same effect.
 //
 // The digest depends on the values of secrets. A person who knows the digest and the rest
-// of the catalog can find a short secret by trials.
+// of the catalog can guess a short secret by trials.
 func (c *Catalog) Digest() string {
 	sum := sha256.Sum256(c.Canonical())
 	return hex.EncodeToString(sum[:])
 }
 
-// Canonical returns the one form in which equal states are equal bytes: JSON without
+// Canonical returns a canonical form, in which equal states are equal bytes: JSON without
 // blanks, with sorted keys.
 //
-// It has the resources in their order, because that is the order of application
-// where nothing else decides; of containers only the relations; the edges, sorted; and
-// the content, owner and mode of files. Names of sensitive parameters are in it, so that
-// a catalog that would show a secret differs from one that would not.
+// It has the resources in their order, because that is the order of application unless
+// relations change it. Of containers, it only has the relations. It has the edges,
+// sorted, and the content, owner and mode of files. It has the names of sensitive
+// parameters, so that a catalog that would show a secret differs from a catalog that
+// would not.
 //
-// It does not have the node, the environment, versions, tags, aliases, files and lines
-// of declarations, parameters of classes and defined types, virtual resources, and the
-// place where a file's content comes from.
+// It does not have the node, the environment, versions, tags, aliases, files and lines of
+// declarations, parameters of classes and defined types, virtual resources, and the
+// origin of a file's content.
 func (c *Catalog) Canonical() []byte {
 	const perResource, perEdge = 200, 60 // bytes, of most catalogs
 	b := make([]byte, 0, perResource*len(c.resources)+perEdge*len(c.Edges))
@@ -72,7 +73,7 @@ func (c *Catalog) sortedEdges() []Edge {
 }
 
 // containerParams are the parameters of a container that have an effect themselves. The
-// compiler has copied the others that have one to the resources in it.
+// compiler has copied other parameters with an effect to the resources in it.
 var containerParams = []string{"before", "notify", "require", "stage", "subscribe"}
 
 func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
@@ -96,9 +97,8 @@ func (c *Catalog) appendResource(b []byte, r *Resource) []byte {
 // SourceFiles is the key of State for the files of a source. No parameter has this name.
 const SourceFiles = "(files)"
 
-// State returns the parameters of a resource that decide what is applied, as Canonical
-// has them. If the content of sources is known, it stands under the key SourceFiles
-// instead of the parameter source.
+// State returns the parameters of a resource that affect the apply, as in Canonical. If
+// the content of sources is known, the key SourceFiles replaces the parameter source.
 func (c *Catalog) State(r *Resource) *ordered.Map {
 	files := c.sourceFiles(r)
 	state := &ordered.Map{}
@@ -135,14 +135,14 @@ func (c *Catalog) sourceFiles(r *Resource) (files []any) {
 	return files
 }
 
-// EqualValues reports whether two values of parameters are the same; the order of the
-// keys of hashes does not count.
+// EqualValues reports whether two values of parameters are equal. The order of the keys
+// of hashes does not matter.
 func EqualValues(a, b any) bool { return bytes.Equal(appendValue(nil, a), appendValue(nil, b)) }
 
 func (f *FileMeta) canonical() *ordered.Map {
 	m := ordered.Of("path", f.Relative, "type", f.Type, "links", f.Links, "destination", f.Destination, "owner", f.Owner, "group", f.Group, "mode", f.Mode)
 	if f.Type == "file" {
-		m.Set("sum", f.Sum) // of a directory it is a time
+		m.Set("sum", f.Sum) // for a directory, it is a time
 	}
 	return m
 }

@@ -7,12 +7,12 @@ import (
 	"bolt/format/ordered"
 )
 
-// catalogFormat is the version of Puppet's format that MarshalJSON writes.
+// catalogFormat is the version of Puppet's format in MarshalJSON.
 const catalogFormat = 2
 
 // Parse reads a catalog in Puppet's JSON: the answer of a compilation, with or without
-// {"catalog": ...} around it, or the form that PuppetDB takes (package wire). It ignores keys
-// that it does not know. An error names the part that is wrong.
+// {"catalog": ...} around it, or the form for PuppetDB (package wire). It ignores unknown keys.
+// An error names the invalid part.
 func Parse(data []byte) (*Catalog, error) {
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
@@ -30,7 +30,7 @@ func Parse(data []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// A reader takes decoded JSON apart. It keeps the first error.
+// A reader reads the parts of decoded JSON. It keeps the first error.
 type reader struct{ err error }
 
 func (in *reader) fail(where, format string, a ...any) {
@@ -134,7 +134,7 @@ func (in *reader) catalog(m *ordered.Map) *Catalog {
 		where := fmt.Sprintf("edges[%d]", i)
 		e := in.object(v, where)
 		if kind := in.text(e, "relationship", where+"."); kind != "" && kind != "contains" {
-			continue // a parameter has it, too
+			continue // the relationship of a parameter, which the parameter has, too
 		}
 		edge := Edge{in.end(c, e, "source", where+"."), in.end(c, e, "target", where+".")}
 		if in.err != nil {
@@ -248,7 +248,7 @@ func (in *reader) file(m *ordered.Map, where string) *FileMeta {
 	return f
 }
 
-// owner is a name or an ID.
+// owner reads a name or an ID.
 func (in *reader) owner(m *ordered.Map, key, where string) any {
 	switch v := m.Value(key).(type) {
 	case nil, string, int64:
@@ -390,7 +390,7 @@ func (w *writer) sources(c *Catalog) {
 	}
 }
 
-// applied reports whether a resource is there and not virtual.
+// applied reports whether a resource exists and is not virtual.
 func (c *Catalog) applied(r Ref) bool {
 	found := c.byRef[r]
 	return found != nil && !found.Virtual

@@ -7,9 +7,9 @@ import (
 	"bolt/format/ordered"
 )
 
-// Plain returns a parameter's value in the form for applying it: without Sensitive around it or in
-// it, and with other rich data as strings. Binary data becomes a string with these bytes. It returns an error
-// for a Deferred, which only a Puppet agent can compute, and for a Binary that is not base64.
+// Plain returns a parameter's value in the form for applying it: without Sensitive around it or in it, and
+// with other rich data as strings. Binary data becomes a string with these bytes. It returns an error for a
+// Deferred, which only a Puppet agent can compute, and for a Binary that is not base64.
 func Plain(v any) (any, error) {
 	switch v := v.(type) {
 	case []any:
@@ -43,7 +43,7 @@ func plainRich(name string, v *ordered.Map) (any, error) {
 	switch name {
 	case "Default":
 		return "default", nil
-	case "Hash": // one with keys that are not strings
+	case "Hash": // a hash with keys that are not strings
 		pairs, _ := inner.([]any)
 		m := &ordered.Map{}
 		for i := 0; i+1 < len(pairs); i += 2 {

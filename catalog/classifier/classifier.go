@@ -89,8 +89,8 @@ func runnable(path string) error {
 	return nil
 }
 
-// Before returns a compiler that classifies a node, then gives it to another compiler.
-// environment, unless it is "", overrides the environments of the classifier.
+// Before returns a compiler that classifies a node, then passes it to another compiler. If
+// environment is not "", it overrides the environments of the classifier.
 func (c *Classifier) Before(next site.Compiler, environment string) site.Compiler {
 	return classified{c, next, environment}
 }
@@ -210,7 +210,7 @@ func (c *Classifier) document(ctx context.Context, n *site.Node) (any, error) {
 	return v, nil
 }
 
-// classes reads classes: those with parameters are declared, the others included.
+// classes reads classes: classes with parameters are declared, and the others are included.
 func (c *Classifier) classes(n *site.Node, v any) error {
 	var included []string
 	switch v := v.(type) {
@@ -250,13 +250,13 @@ func (c *Classifier) classes(n *site.Node, v any) error {
 
 func className(name string) string { return strings.ToLower(strings.TrimPrefix(name, "::")) }
 
-// wrong is an error about a document. It does not name the node, so that bolt prints nodes with the same error
-// together.
+// wrong returns an error about a document. It does not name the node, so that bolt prints nodes with the same
+// error together.
 func (c *Classifier) wrong(format string, args ...any) *fault.Error {
 	return fault.New(site.Kind, "The classifier '%s' failed: %s", c.name, fmt.Sprintf(format, args...))
 }
 
-// hash returns a map as a hash; null is an empty one.
+// hash returns a map as a hash; null becomes an empty hash.
 func hash(v any) (*value.Hash, error) {
 	made, err := valuedata.Of(v)
 	if err != nil {

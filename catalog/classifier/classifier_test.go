@@ -17,7 +17,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// record is a compiler that keeps the node.
+// record is a compiler that stores the node.
 type record struct{ n site.Node }
 
 func (r *record) Compile(_ context.Context, n site.Node) (*compile.Result, error) {
@@ -59,7 +59,7 @@ func classified(t *testing.T, path, node, environment string) (string, error) {
 	return fmt.Sprintf("%v %v %s [%s] %v", declared, r.n.Classes, variables, r.n.Environment, logs), nil
 }
 
-// TestDocuments: the documents that a classifier of Puppet can print.
+// TestDocuments checks the documents that a classifier of Puppet can print.
 func TestDocuments(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", "[] [given]  [] []"},
@@ -94,7 +94,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestFailures: errors of a classifier are those of one node.
+// TestFailures checks that an error of a classifier only affects one node.
 func TestFailures(t *testing.T) {
 	for text, want := range map[string]string{
 		"#!/bin/sh\necho unknown node >&2; exit 1": "exit status 1): unknown node",
@@ -132,7 +132,8 @@ func TestFailures(t *testing.T) {
 	if _, err := c.Before(&record{}, "").Compile(ctx, site.Node{Name: "n"}); err == nil || !strings.Contains(err.Error(), "enc' failed: late") {
 		t.Errorf("got %v", err)
 	}
-	// It is not run again, so that many nodes do not wait for it one by one.
+	// The program is not run again, so that many nodes do not wait for it one after the
+	// other.
 	begin := time.Now()
 	if _, err := c.Before(&record{}, "").Compile(t.Context(), site.Node{Name: "m"}); err == nil || !strings.Contains(err.Error(), "enc' failed: late") || time.Since(begin) > 10*time.Second {
 		t.Errorf("got %v after %v", err, time.Since(begin))
@@ -150,7 +151,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestBomb: few lines whose aliases stand for a lot of data.
+// TestBomb has a few lines whose aliases expand to a lot of data.
 func TestBomb(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 12; i++ {

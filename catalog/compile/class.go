@@ -38,7 +38,7 @@ func (c *compiler) Include(s *eval.Site, how eval.Inclusion, names []string) err
 	return nil
 }
 
-// mention declares a class, unless it is declared.
+// mention declares a class, unless it is declared already.
 func (c *compiler) mention(s *eval.Site, name string) error {
 	ref := eval.Ref{Type: "class", Title: name}
 	if c.byRef[ref] != nil {
@@ -50,8 +50,8 @@ func (c *compiler) mention(s *eval.Site, name string) error {
 	return c.class(s, r)
 }
 
-// assign declares classes with parameters and includes others. All are declared before the
-// first is evaluated. A class with parameters that is declared already is an error.
+// assign declares classes with parameters and includes others. It declares all before it
+// evaluates the first. A class with parameters that is declared already is an error.
 func (c *compiler) assign(s *eval.Site, declared []Class, included []string) error {
 	var names []string
 	for _, given := range declared {
@@ -95,10 +95,10 @@ func (c *compiler) class(s *eval.Site, r *resource) error {
 	return nil
 }
 
-// parentOf is the class that a class inherits; "" for none.
+// parentOf returns the class that a class inherits; "" for none.
 func parentOf(d *eval.Definition) string { return className(d.Node.(*syntax.Class).Parent) }
 
-// enter evaluates a declared class, unless that was done.
+// enter evaluates a declared class, unless it was evaluated already.
 func (c *compiler) enter(s *eval.Site, name string) error {
 	r := c.byRef[eval.Ref{Type: "class", Title: name}]
 	d := r.def
@@ -136,8 +136,8 @@ func (c *compiler) enter(s *eval.Site, name string) error {
 	return err
 }
 
-// blame adds the keys and their places to an error about the types of parameters of a class, if
-// the values are from data.
+// blame adds the keys and their positions to an error about the types of parameters of a class,
+// if the values are from data.
 func blame(err error, class string, d *eval.Definition, sources map[string]*hiera.Source) error {
 	e, is := errors.AsType[*eval.Error](err)
 	if !is || e.Kind != "parameter" {
@@ -153,8 +153,8 @@ func blame(err error, class string, d *eval.Definition, sources map[string]*hier
 	return err
 }
 
-// stage puts a class into its stage: the one that it was given, or the one of the class
-// in which it was declared.
+// stage puts a class into its stage: its parameter stage, or else the stage of the class in
+// which it was declared.
 func (c *compiler) stage(r *resource) error {
 	v, own := r.params.GetString("stage")
 	if !own {
@@ -174,9 +174,8 @@ func (c *compiler) stage(r *resource) error {
 	return nil
 }
 
-// bind gives a class or an instance of a defined type its parameters and the variables
-// about itself. The parameters become those that were given, then those from data, then
-// the defaults.
+// bind sets the parameters of a class or an instance of a defined type, and the variables about
+// itself. The parameters become the given parameters, then values from data, then the defaults.
 func (c *compiler) bind(s *eval.Site, scope *eval.Scope, r *resource, data func(string) (value.Value, bool, error)) error {
 	d, title := r.def, r.ref.Title
 	name := title
@@ -218,7 +217,7 @@ func (c *compiler) bind(s *eval.Site, scope *eval.Scope, r *resource, data func(
 	if err != nil {
 		return err
 	}
-	// A parameter that was given as undef gets its value later, and keeps its place.
+	// A parameter with the value undef gets its value later, and keeps its position.
 	var all value.HashBuilder
 	put := func(h *value.Hash, name string) bool {
 		v, ok := h.GetString(name)

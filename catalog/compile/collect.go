@@ -15,10 +15,10 @@ import (
 type collector struct {
 	*eval.Collector
 	scope *eval.Scope
-	turn  int // its place among all collectors
+	turn  int // its index among all collectors
 	found []*resource
-	has   map[*resource]bool // those found
-	left  []value.Value      // of the relation on whose right side it is
+	has   map[*resource]bool // the resources that were found
+	left  []value.Value      // the left side of the relation on whose right side it is
 }
 
 // kin is the resources of one type and the collectors of that type. A resource is
@@ -26,8 +26,8 @@ type collector struct {
 // the resource, or none.
 type kin struct {
 	resources []*resource
-	fresh     []*resource // added or changed since the collectors looked
-	all       bool        // the collectors must look at all resources
+	fresh     []*resource // added or changed since the last round of the collectors
+	all       bool        // the collectors must check all resources
 
 	any     []*collector
 	byTag   map[string][]*collector
@@ -51,7 +51,7 @@ func (c *compiler) noteChange(r *resource) {
 	k.fresh = append(k.fresh, r)
 }
 
-// Collect remembers a collector.
+// Collect stores a collector.
 func (c *compiler) Collect(s *eval.Site, q *eval.Collector) (value.Value, error) {
 	w := &collector{Collector: q, scope: s.Scope, turn: len(c.awaiting), has: make(map[*resource]bool)}
 	if _, err := c.find(s, q.Type); err != nil {
@@ -74,8 +74,8 @@ func (c *compiler) Collect(s *eval.Site, q *eval.Collector) (value.Value, error)
 	return &value.Runtime{Runtime: "go", Name: "collector", Value: w}, nil
 }
 
-// wanted returns a tag or a title, in lower case, that everything has which a query
-// matches; "" if there is none.
+// wanted returns a tag or a title, in lower case, that every match of a query must have; ""
+// if there is none.
 func wanted(q eval.Query) (tag, title string) {
 	switch q := q.(type) {
 	case *eval.QueryCompare:
@@ -98,8 +98,8 @@ func wanted(q eval.Query) (tag, title string) {
 	return tag, title
 }
 
-// collect lets the collectors look at what is new, and those of exported resources ask for
-// those of other nodes. It reports whether one has found something.
+// collect runs the collectors on new resources, and queries other nodes' exports for
+// collectors of exported resources. It reports whether a collector found a resource.
 func (c *compiler) collect(ctx context.Context) (more bool, err error) {
 	for _, typ := range c.collected() {
 		k := c.byType[typ]
@@ -154,7 +154,7 @@ func (c *compiler) candidates(k *kin, r *resource) []*collector {
 	return slices.Compact(list)
 }
 
-// take makes a resource real, and changes it.
+// take realizes a resource, and changes it.
 func (w *collector) take(c *compiler, r *resource) {
 	w.has[r] = true
 	w.found = append(w.found, r)
@@ -166,7 +166,7 @@ func (w *collector) take(c *compiler, r *resource) {
 	}
 }
 
-// matches reports whether the query of a collector is true of a resource.
+// matches reports whether a resource matches the query of a collector.
 func (c *compiler) matches(q eval.Query, r *resource) bool {
 	switch q := q.(type) {
 	case *eval.QueryBool:

@@ -1,13 +1,13 @@
-// Package compile makes catalogs of programs of the Puppet language.
+// Package compile makes catalogs from programs of the Puppet language.
 //
-// A compiler is the Builder of one evaluation (package puppet/eval). It records the
-// resources that programs declare, and evaluates classes and instances of defined types
-// at the time at which Puppet does. The steps of Compile are those of Puppet:
+// A compiler is the Builder of one evaluation (package puppet/eval). It records the resources that
+// programs declare, and evaluates classes and instances of defined types at the time at which
+// Puppet does. The steps of Compile are those of Puppet:
 //
 //  1. The main programs are evaluated, then the node definition that matches, then the
-//     classes that Options has.
+//     classes in Options.
 //  2. Collectors, realize and instances of defined types are evaluated, again and again,
-//     until nothing new is found.
+//     until there are no new resources.
 //  3. Relations and late overrides become parameters of resources, and the resources
 //     become a catalog.
 //
@@ -37,12 +37,12 @@ type Options struct {
 	Node string
 	// Environment is the name of the environment of the code.
 	Environment string
-	// Declared are declared with their parameters after the node definition.
+	// Declared are classes that are declared with their parameters after the node definition.
 	Declared []Class
-	// Classes are evaluated after these. Their names are in lower case.
+	// Classes are evaluated after Declared. Their names are in lower case.
 	Classes []string
-	// Exports finds the exported resources of other nodes. nil finds none, and a warning of
-	// kind NoExports says so if a program collects some.
+	// Exports finds the exported resources of other nodes. nil finds none; if a program then
+	// collects some, there is a warning of kind NoExports.
 	Exports Exports
 	// Resolve makes the compiler call the functions of Deferred values, which otherwise stay in the catalog.
 	Resolve bool
@@ -53,8 +53,8 @@ const NoExports = "no-exports"
 
 // Exports are the exported resources of nodes.
 type Exports interface {
-	// Find returns the resources of a type ("Web::Vhost") that nodes other than node export
-	// and that the query matches; nil matches all. The caller does not change them.
+	// Find returns the resources of a type ("Web::Vhost") that nodes other than node export and
+	// that match the query; nil matches all. The caller must not change them.
 	Find(ctx context.Context, node, typ string, q eval.Query) ([]exports.Export, error)
 }
 
@@ -70,19 +70,19 @@ type Class struct {
 	Params *value.Hash
 }
 
-// A Result is what a compilation came to.
+// A Result is the result of a compilation.
 type Result struct {
-	// Catalog has the virtual resources, too.
+	// Catalog contains the virtual resources, too.
 	Catalog *catalog.Catalog
-	// Value is that of the last main program.
+	// Value is the value of the last main program.
 	Value value.Value
 	// Collected are the resources of other nodes in the catalog, in its order.
 	Collected []Collected
 }
 
-// Compile evaluates the main programs (a manifest, or those of a directory) for a node and
-// returns the catalog. x must be new: it is used for this compilation only. The error is
-// an *eval.Error with a place, if the programs are wrong.
+// Compile evaluates the main programs (a manifest, or all manifests of a directory) for a node and
+// returns the catalog. x must be new: it is used for this compilation only. If the programs have an
+// error, it is an *eval.Error with a position.
 func Compile(ctx context.Context, x *environment.Evaluation, programs []*syntax.Program, o Options) (*Result, error) {
 	c := newCompiler(x)
 	c.nodeName, c.exports = o.Node, o.Exports
@@ -109,15 +109,15 @@ type compiler struct {
 	list     []*resource            // in the order of the catalog
 	byRef    map[eval.Ref]*resource // by titles and by aliases
 	combined map[string]*resource   // by names that only together with other parameters must differ
-	byType   map[string]*kin        // for collectors
+	byType   map[string]*kin        // by names that must only be unique together with other parameters
 	main     *resource              // Class[main], which references do not find
 	classes  []string               // evaluated, in order
 	tags     tagSet                 // of the catalog
 	pending  []*resource            // instances of defined types that may have to be evaluated
 	awaiting []*collector           // in the order of the programs
-	// inheriting are the classes whose inherited ones are being declared.
+	// inheriting are the classes whose parents are being declared.
 	inheriting []string
-	types      map[string]resourceType // that were declared, by name
+	types      map[string]resourceType // the declared types, by name
 
 	defaults  map[*eval.Scope]map[string][]eval.Attribute // by type
 	overrides []*override                                 // of resources that are not declared yet
@@ -127,7 +127,7 @@ type compiler struct {
 
 	nodeName string
 	exports  Exports      // nil for none
-	asking   []*collector // of exported resources, that have not asked for those of other nodes
+	asking   []*collector // collectors of exported resources that have not queried other nodes' exports yet
 	warned   bool         // about exports that are not collected
 }
 
@@ -140,7 +140,7 @@ func newCompiler(x *environment.Evaluation) *compiler {
 		types:    make(map[string]resourceType),
 		defaults: make(map[*eval.Scope]map[string][]eval.Attribute),
 	}
-	// Every catalog begins with these three.
+	// Every catalog begins with these three resources.
 	stage := newResource(eval.Ref{Type: "stage", Title: mainTitle}, nil)
 	stage.kind = catalog.KindType
 	stage.params = stage.params.With(value.String("name"), value.String(mainTitle))
@@ -161,15 +161,14 @@ func newCompiler(x *environment.Evaluation) *compiler {
 	return c
 }
 
-// initial is the number of resources that every catalog begins with.
+// initial is the number of resources at the beginning of every catalog.
 const initial = 3
 
-// mainTitle is the title of the first stage and of the class that stands for the top of
-// the main program.
+// mainTitle is the title of the first stage and of the class of the top of the main program.
 const mainTitle = "main"
 
-// maxResources is the number of resources that a catalog may have, and maxRelated the number
-// of references that relations may add: a program that declares without an end stops.
+// maxResources is the maximum number of resources of a catalog, and maxRelated the maximum number
+// of references that relations add. They stop a program that declares without an end.
 const (
 	maxResources = 250_000
 	maxRelated   = 5_000_000
@@ -181,7 +180,7 @@ const maxRounds = 1000
 func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Options) (value.Value, error) {
 	for name, v := range map[string]string{"title": mainTitle, "name": mainTitle, "module_name": ""} {
 		if given := c.x.Interp.Env().Variables; given != nil {
-			if _, is := given.GetString(name); is { // by a target or a plan
+			if _, is := given.GetString(name); is { // set by a target or a plan
 				continue
 			}
 		}
@@ -211,7 +210,7 @@ func (c *compiler) run(ctx context.Context, programs []*syntax.Program, o Option
 	return v, c.finish(ctx)
 }
 
-// endless is the error for instances that declare others without an end. It names one of them.
+// endless returns the error for instances that declare others without an end. It names one of them.
 func (c *compiler) endless() error {
 	for _, r := range c.pending {
 		if r.form == syntax.Regular {
@@ -221,8 +220,8 @@ func (c *compiler) endless() error {
 	return eval.Errorf("limit", "collectors find new resources without an end")
 }
 
-// generate evaluates what was declared since it was called last: collectors, realize and
-// instances of defined types. more is false if there was nothing.
+// generate evaluates new collectors, realize and instances of defined types since the last call.
+// more is false if there were none.
 func (c *compiler) generate(ctx context.Context) (more bool, err error) {
 	if more, err = c.collect(ctx); err != nil {
 		return false, err
@@ -261,7 +260,7 @@ func (c *compiler) generate(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// at gives an error the place of a declaration, unless it has one.
+// at sets the position of an error to a declaration, unless it has a position.
 func at(pos syntax.Position, err error) error {
 	if e, ok := errors.AsType[*eval.Error](err); ok && e.Pos.Line == 0 {
 		e.Pos = pos
@@ -276,8 +275,7 @@ func (c *compiler) warn(s *eval.Scope, pos syntax.Position, kind, msg string) {
 	}
 }
 
-// owner returns the class or resource that a scope belongs to; for the top it is
-// Class[main].
+// owner returns the class or resource that a scope belongs to; for the top scope it is Class[main].
 func (c *compiler) owner(s *eval.Scope) *resource {
 	if s != nil {
 		if r, is := s.Options().Owner.(*resource); is {
@@ -341,7 +339,7 @@ func (c *compiler) look(r eval.Ref) *resource {
 	return c.byRef[canonicalTitle(r)]
 }
 
-// find returns the definition of a type, nil for a type that is no defined type.
+// find returns the definition of a type, nil for a type that is not a defined type.
 func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 	def, err := s.Find(eval.KindDefine, typ)
 	if def != nil || err != nil {
@@ -354,13 +352,13 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 	return nil, err
 }
 
-// A resourceType is the type of resources: a defined type, a type in Ruby, or one of Puppet.
+// A resourceType is the type of resources: a defined type, a type in Ruby, or a type of Puppet.
 type resourceType struct {
 	def  *eval.Definition
 	ruby *autoload.ResourceType
 }
 
-// define notes the definition of the type of a resource. Each type is looked up once.
+// define stores the definition of the type of a resource. Each type is looked up once.
 func (c *compiler) define(s *eval.Site, r *resource, pos syntax.Position) (err error) {
 	t, known := c.types[r.ref.Type]
 	if !known {
@@ -381,7 +379,7 @@ func (c *compiler) define(s *eval.Site, r *resource, pos syntax.Position) (err e
 	return nil
 }
 
-// unknown is the error for a name that is not defined.
+// unknown returns the error for a name that is not defined.
 func unknown(kind, name, msg string) error {
 	return &eval.Error{Kind: kind, Name: name, Msg: msg}
 }
@@ -390,8 +388,8 @@ func unknown(kind, name, msg string) error {
 // whose catalogs have such a type get the same message.
 const RubyType = "ruby-type"
 
-// inRuby returns what is known about a type that a module defines in Ruby, nil for other
-// types. It warns about the type, unless package types knows it.
+// inRuby returns the known parts of a type that a module defines in Ruby, nil for other types. It
+// warns about the type, unless package types knows it.
 func (c *compiler) inRuby(s *eval.Site, pos syntax.Position, typ string) (*autoload.ResourceType, error) {
 	def, err := s.Find(eval.KindResourceType, typ)
 	if err != nil {
@@ -450,14 +448,14 @@ func (c *compiler) declare(s *eval.Site, d *eval.Declaration, b *eval.Body, titl
 	return value.NewResourceRef(d.Type, title), nil
 }
 
-// Realize remembers resources that are to be made real.
+// Realize stores resources that will be made real.
 func (c *compiler) Realize(_ *eval.Site, refs []eval.Ref) error {
 	c.realized = append(c.realized, refs...)
 	return nil
 }
 
-// Default notes attributes for resources of a type that are declared in a
-// scope from here on. Each can be given once.
+// Default stores attributes for resources of a type that are declared in a scope from now on. Each
+// attribute can be set once.
 func (c *compiler) Default(s *eval.Site, typ string, attrs []eval.Attribute) error {
 	at := s.Scope.Named()
 	if c.defaults[at] == nil {
@@ -472,8 +470,8 @@ func (c *compiler) Default(s *eval.Site, typ string, attrs []eval.Attribute) err
 	return nil
 }
 
-// defaultsFor returns the defaults for resources of a type in a scope: those of the
-// scopes around it, too.
+// defaultsFor returns the defaults for resources of a type in a scope, including the defaults of
+// the scopes around it.
 func (c *compiler) defaultsFor(s *eval.Scope, typ string) (list []eval.Attribute) {
 	if len(c.defaults) == 0 {
 		return nil
@@ -492,7 +490,7 @@ func (c *compiler) defaultsFor(s *eval.Scope, typ string) (list []eval.Attribute
 	return list
 }
 
-// Parameter returns the value that a resource or class has by now.
+// Parameter returns the current value of a parameter of a resource or class.
 func (c *compiler) Parameter(_ *eval.Site, typ, title, name string) (value.Value, bool, error) {
 	if typ == "class" {
 		title = className(title)

@@ -16,8 +16,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// The recorded catalogs of the corpus are compared by internal/puppettest. The tests
-// here show what the corpus does not have.
+// internal/puppettest compares the recorded catalogs of the corpus. The tests here cover cases that
+// the corpus does not have.
 
 func compiled(t testing.TB, text string, o compile.Options) (*catalog.Catalog, error) {
 	t.Helper()
@@ -43,7 +43,8 @@ func applied(c *catalog.Catalog, typ string) (titles []string) {
 	return titles
 }
 
-// A collector finds what its query matches, in whatever way the query names it.
+// TestCollectors checks that a collector finds the resources that match its query, in every form of
+// a query.
 func TestCollectors(t *testing.T) {
 	const resources = `
 @notify { 'a': tag => 'X' }
@@ -65,7 +66,7 @@ include k
 		`Notify <| tag == 'x' or title == 'd' |>`:                "a d",
 		`Notify <| tag != 'x' |>`:                                "b c d",
 		`Notify <| (tag == 'x' or tag == 'y') and tag == 'b' |>`: "b",
-		// An override makes a resource known to another collector, which may be first.
+		// An override makes a resource match another collector, which may come first.
 		`Notify <| message == 'new' |> { withpath => true } Notify <| tag == 'x' |> { message => 'new' }`: "a",
 	} {
 		c, err := compiled(t, resources+query, compile.Options{})
@@ -82,8 +83,8 @@ include k
 	}
 }
 
-// Resources that an instance of a defined type declares are found, too, and instances
-// that are collected are evaluated.
+// TestCollectorsOfInstances checks that resources that an instance of a defined type declares are
+// found, too, and that collected instances are evaluated.
 func TestCollectorsOfInstances(t *testing.T) {
 	c, err := compiled(t, `
 define d($n) { @notify { "n${n}": tag => 'x' } if $n > 0 { @d { "d${$n - 1}": n => $n - 1 } } }
@@ -99,7 +100,7 @@ Notify <| tag == 'x' |>
 	}
 }
 
-// The classes of the options are evaluated after the node definition.
+// TestClasses checks that the classes of the options are evaluated after the node definition.
 func TestClasses(t *testing.T) {
 	const text = `class a { notify { 'a': } } class b { notify { 'b': } } node default { include b }`
 	c, err := compiled(t, text, compile.Options{Node: "n", Classes: []string{"a"}})
@@ -114,7 +115,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A secret is clear text in the catalog, with its mark.
+// TestSensitive checks that a secret is clear text in the catalog, with its mark.
 func TestSensitive(t *testing.T) {
 	c, err := compiled(t, `notify { 'a': message => Sensitive('s'), withpath => true } @@notify { 'b': }`, compile.Options{})
 	if err != nil {
@@ -129,7 +130,7 @@ func TestSensitive(t *testing.T) {
 	}
 }
 
-// A program that declares without an end ends with an error.
+// TestEndless checks that a program that declares without an end ends with an error.
 func TestEndless(t *testing.T) {
 	_, err := compiled(t, `define d { d { "${title}x": } } d { 'a': }`, compile.Options{})
 	if err == nil || !strings.HasSuffix(err.Error(), "1:12: instances of d declare others without an end") {
@@ -137,7 +138,8 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// A program that declares ever more in each round ends with an error.
+// TestTooManyResources checks that a program that declares ever more in each round ends with an
+// error.
 func TestTooManyResources(t *testing.T) {
 	_, err := compiled(t, `define d { d { "${title}x": } d { "${title}y": } } d { 'a': }`, compile.Options{})
 	if err == nil || !strings.Contains(err.Error(), "more than 250000 resources") {
@@ -145,7 +147,7 @@ func TestTooManyResources(t *testing.T) {
 	}
 }
 
-// A compilation that is cancelled ends, also between two resources.
+// TestCancel checks that a cancelled compilation ends, also between two resources.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -159,7 +161,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Relations between many resources take time in proportion to the number of pairs.
+// TestManyRelations checks that relations between many resources take time in proportion to the
+// number of pairs.
 func TestManyRelations(t *testing.T) {
 	c, err := compiled(t, `Integer[1, 500].each |$i| { notify { "a$i": tag => 'l' } notify { "b$i": tag => 'r' } }
 Notify <| tag == 'l' |> -> Notify <| tag == 'r' |>
@@ -176,7 +179,7 @@ Notify['b1'] ~> Notify['b2']`, compile.Options{})
 	}
 }
 
-// BenchmarkFiles compiles resources that nothing collects.
+// BenchmarkFiles compiles resources that no collector matches.
 func BenchmarkFiles(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -191,7 +194,8 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
-// BenchmarkNested has classes of which each contains the next one, so that a resource has the tags of all around it.
+// BenchmarkNested has classes that contain each other, so that a resource has the tags of all classes around
+// it.
 func BenchmarkNested(b *testing.B) {
 	var text strings.Builder
 	for i := range 2000 {
@@ -225,8 +229,8 @@ func BenchmarkCollectors(b *testing.B) {
 	}
 }
 
-// The key of a resource is in the catalog under its own name, and only if it is not the
-// title. Two resources with the same key are an error.
+// TestKeys checks that the key of a resource is in the catalog under its own name, and only if it
+// is not the title. Two resources with the same key are an error.
 func TestKeys(t *testing.T) {
 	for text, want := range map[string]string{
 		`file { 'a': name => '/x' }`:                                                                    "path=/x",
@@ -264,7 +268,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Puppet makes no tag of a title that is not a string.
+// TestNumberedTitles checks that a title that is not a string does not become a tag, as in Puppet.
 func TestNumberedTitles(t *testing.T) {
 	c, err := compiled(t, "create_resources('notify', { 80 => {}, ['81', 82] => {} })", compile.Options{})
 	if err != nil {

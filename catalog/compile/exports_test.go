@@ -31,7 +31,7 @@ func result(t *testing.T, text string, o compile.Options) (*compile.Result, []st
 	return made, warned, err
 }
 
-// others are the exports of two other nodes.
+// others returns the exports of two other nodes.
 func others(t *testing.T) *exports.Index {
 	t.Helper()
 	x := &exports.Index{}
@@ -52,7 +52,8 @@ func others(t *testing.T) *exports.Index {
 	return x
 }
 
-// A collector of exported resources finds those of the node and of other nodes.
+// TestExports checks that a collector of exported resources finds those of the node and of
+// other nodes.
 func TestExports(t *testing.T) {
 	x := others(t)
 	const own = `@@notify { 'own': tag => 't' } @notify { 'v': tag => 't' } notify { 'r': }`
@@ -81,8 +82,8 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// A copy of an export has the parameters and the parameter tag of the export, and what its
-// collector gives it.
+// TestExportsCopy checks that a copy of an export has the parameters and the parameter tag
+// of the export, and the changes of its collector.
 func TestExportsCopy(t *testing.T) {
 	made, _, err := result(t, `class c { Notify { loglevel => 'debug' } Notify <<| tag == 't' |>> { withpath => true } Notify <<| title == 'secret-n1' |>> }
 		include c
@@ -115,7 +116,7 @@ func TestExportsCopy(t *testing.T) {
 	}
 }
 
-// failing is Exports that cannot be asked.
+// failing is an Exports that always returns an error.
 type failing struct{ err error }
 
 func (f failing) Find(context.Context, string, string, eval.Query) ([]exports.Export, error) {
@@ -129,7 +130,8 @@ func (w wrong) Find(context.Context, string, string, eval.Query) ([]exports.Expo
 	return []exports.Export{{Node: "n1", Resource: w.Resource}}, nil
 }
 
-// Errors have the place of the collector; the warning comes once.
+// TestExportsErrors checks that errors have the position of the collector, and that the
+// warning comes once.
 func TestExportsErrors(t *testing.T) {
 	x := others(t)
 	down := errors.New("it is down")

@@ -12,8 +12,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// ask adds the exported resources of other nodes that a collector finds. It reports whether
-// there were some.
+// ask adds the exported resources of other nodes that match a collector. It reports whether
+// there were any.
 func (c *compiler) ask(ctx context.Context, w *collector) (more bool, err error) {
 	if c.exports == nil {
 		if !c.warned {
@@ -42,9 +42,10 @@ func (c *compiler) ask(ctx context.Context, w *collector) (more bool, err error)
 	return more, nil
 }
 
-// copyOf declares a copy of an exported resource where its collector is written. It is nil
-// if another collector has added it already. The copy has the parameters of the export, but
-// not its tags or its place, and it is not exported: so it is in Puppet with PuppetDB.
+// copyOf declares a copy of an exported resource at the position of its collector. It
+// returns nil if another collector has added it already. As in Puppet with PuppetDB, the
+// copy has the parameters of the export, but not its tags or its position, and it is not
+// exported.
 func (c *compiler) copyOf(ctx context.Context, e *exports.Export, w *collector) (*resource, error) {
 	ref := eval.Ref{Type: w.Type, Title: e.Title}
 	if old := c.look(ref); old != nil {
@@ -73,7 +74,7 @@ func (c *compiler) copyOf(ctx context.Context, e *exports.Export, w *collector) 
 	return r, c.add(r)
 }
 
-// exportedBy is the origin of an export, for messages.
+// exportedBy returns the origin of an export, for messages.
 func exportedBy(e exports.Export) string {
 	if e.File == "" || e.Line == 0 {
 		return fmt.Sprintf(", exported by %s", e.Node)

@@ -86,9 +86,9 @@ func choose(nodes []*eval.Definition, name string) (best *eval.Definition, label
 	return best, label, groups, nil
 }
 
-// patternLabel is the title of a node with a pattern: the pattern in lower case, without
-// the characters that titles cannot have. Characters of a group with a question mark
-// become letters.
+// patternLabel returns the title of a node with a pattern: the pattern in lower case,
+// without the characters that titles cannot have. Characters of a group with a question
+// mark become letters.
 func patternLabel(source string) string {
 	spelt := strings.NewReplacer("(", "LP", "?", "QU", "<", "LT", ">", "GT", "!", "EX", "=", "EQ", ")", "RP")
 	text := regexp.MustCompile(`\(\?[^)]*\)`).ReplaceAllStringFunc(strings.ToLower(source), spelt.Replace)

@@ -14,13 +14,13 @@ import (
 // relations are the parameters that name other resources.
 var relations = []string{"before", "notify", "require", "subscribe"}
 
-// An override waits for its resource.
+// An override is a change that waits for its resource.
 type override struct {
 	*eval.Override
 	scope *eval.Scope
 }
 
-// Override changes resources. The change of a resource that is not declared yet waits.
+// Override changes resources. If a resource is not declared yet, its change waits.
 func (c *compiler) Override(s *eval.Site, o *eval.Override) error {
 	for _, ref := range o.Refs {
 		one := *o
@@ -35,9 +35,9 @@ func (c *compiler) Override(s *eval.Site, o *eval.Override) error {
 	return nil
 }
 
-// override changes a resource. Only the class that declared it may do this, or a class
-// that inherits this class. A value that a program gave can be changed only by a class
-// that inherits the class which gave it.
+// override changes a resource. Only the class that declared it, or a class that
+// inherits this class, may do this. A value that a program set can only be changed by a
+// class that inherits the class that set it.
 func (c *compiler) override(o *override, r *resource) error {
 	if !same(o.scope, r.scope) && !heir(o.scope, r.scope) {
 		return eval.Errorf("override-refused", "%s is not to be changed in %s", reference(r.ref), o.scope)
@@ -76,7 +76,7 @@ func heir(s, of *eval.Scope) bool {
 	return false
 }
 
-// Relate remembers a relation.
+// Relate stores a relation.
 func (c *compiler) Relate(_ *eval.Site, r *eval.Relation) error {
 	c.relations = append(c.relations, r)
 	if len(r.Targets) == 1 {
@@ -87,7 +87,7 @@ func (c *compiler) Relate(_ *eval.Site, r *eval.Relation) error {
 	return nil
 }
 
-// finish does the steps for which all resources must be known.
+// finish does the steps that need all resources.
 func (c *compiler) finish(ctx context.Context) error {
 	declared := c.list[initial:]
 	for _, r := range c.list {
@@ -196,7 +196,7 @@ func (c *compiler) relate(r *eval.Relation) error {
 	return nil
 }
 
-// An addition is references that relations add to a parameter, when all are known.
+// An addition is the references that relations add to a parameter, when all are known.
 type addition struct {
 	param string
 	refs  []value.Value
@@ -215,8 +215,8 @@ func (r *resource) relateTo(param string, refs []value.Value) {
 	r.added = append(r.added, addition{param, slices.Clone(refs)})
 }
 
-// side returns the resources on one side of a relation. Behind a collector that found
-// nothing, a chain goes on with the resources before it.
+// side returns the resources on one side of a relation. After a collector that found
+// nothing, a chain continues with the resources before it.
 func (c *compiler) side(list []value.Value, source bool) (found []*resource, err error) {
 	for _, v := range list {
 		if r, ok := v.(*value.Runtime); ok {
@@ -237,8 +237,8 @@ func (c *compiler) side(list []value.Value, source bool) (found []*resource, err
 	return found, nil
 }
 
-// inherit gives a resource in an instance of a defined type the metaparameters of the
-// instance, except for relations.
+// inherit copies the metaparameters of an instance of a defined type, except relations,
+// to a resource in it.
 func (c *compiler) inherit(r *resource) {
 	o := c.owner(r.scope)
 	if r.def != nil && r.def.Kind == eval.KindClass || o.def == nil || o.def.Kind != eval.KindDefine || !c.open(o) {
@@ -252,8 +252,8 @@ func (c *compiler) inherit(r *resource) {
 	}
 }
 
-// open reports whether a resource is in nothing but instances of defined types. Puppet
-// does not find other instances from its starting point.
+// open reports whether a resource is only in instances of defined types. Puppet does
+// not find other instances from its starting point.
 func (c *compiler) open(r *resource) bool {
 	o := c.owner(r.scope)
 	switch {

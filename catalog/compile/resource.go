@@ -15,22 +15,22 @@ import (
 	"bolt/puppet/value"
 )
 
-// A resource is a resource or a class that was declared.
+// A resource is a declared resource or class.
 type resource struct {
 	ref      eval.Ref
 	kind     catalog.Kind
 	form     syntax.Form
-	exported bool            // and stays so when it is collected
+	exported bool            // it stays exported when it is collected
 	from     *exports.Export // the export that it is a copy of; nil for a resource of this node
 	// numbered is set if the title was a number or another value that is not a string. Puppet
-	// makes no tag of such a title, and writes it as the key, too.
+	// does not make a tag from such a title, and writes the title as the key, too.
 	numbered bool
 	params   *value.Hash
 	tagged   tagSet      // by the function tag
 	outer    []string    // tags of the class or resource around it, at the time of the declaration
 	inner    []string    // all its tags, for the resources in it; nil before it is needed
 	scope    *eval.Scope // of the declaration; nil for resources that every catalog has
-	// pos is the place of the declaration; a class that was included has none.
+	// pos is the position of the declaration; an included class has none.
 	pos        syntax.Position
 	given      []origin               // of parameters
 	def        *eval.Definition       // of a class or a defined type
@@ -40,7 +40,7 @@ type resource struct {
 	containers []*resource            // in the order in which they were found
 }
 
-// An origin is the place where a parameter got its value.
+// An origin is the position at which a parameter got its value.
 type origin struct {
 	param     string
 	pos       syntax.Position
@@ -52,7 +52,7 @@ func newResource(ref eval.Ref, s *eval.Scope) *resource {
 	return &resource{ref: ref, params: value.NewHash(), scope: s}
 }
 
-// within notes a container.
+// within adds a container.
 func (r *resource) within(container *resource) {
 	if !slices.Contains(r.containers, container) {
 		r.containers = append(r.containers, container)
@@ -75,7 +75,7 @@ func (r *resource) change(s *eval.Scope, attrs []eval.Attribute) {
 	}
 }
 
-// begin is change for a resource without parameters: it makes one hash.
+// begin is change for a resource without parameters: it only makes one hash.
 func (r *resource) begin(s *eval.Scope, attrs []eval.Attribute) {
 	var b value.HashBuilder
 	b.Grow(len(attrs))
@@ -97,7 +97,7 @@ func (r *resource) note(from origin) {
 	r.given = append(r.given, from)
 }
 
-// origin returns the place where a parameter got its value, nil if it has none.
+// origin returns the position at which a parameter got its value, nil if it has none.
 func (r *resource) origin(param string) *origin {
 	for i := range r.given {
 		if r.given[i].param == param {
@@ -107,7 +107,7 @@ func (r *resource) origin(param string) *origin {
 	return nil
 }
 
-// fill gives a resource the defaults of attributes that it does not have.
+// fill adds the defaults of attributes that a resource does not have.
 func (r *resource) fill(s *eval.Scope, defaults []eval.Attribute) {
 	for _, a := range defaults {
 		if _, has := r.params.GetString(a.Name); !has {
@@ -117,7 +117,7 @@ func (r *resource) fill(s *eval.Scope, defaults []eval.Attribute) {
 	}
 }
 
-// elements are those of an array, or the value itself.
+// elements returns the elements of an array, or the value itself.
 func elements(v value.Value) []value.Value {
 	if a, ok := v.(*value.Array); ok {
 		return a.Elems()
@@ -125,7 +125,7 @@ func elements(v value.Value) []value.Value {
 	return []value.Value{v}
 }
 
-// leaves are the elements of an array and of the arrays in it.
+// leaves returns the elements of an array and of the arrays in it.
 func leaves(v value.Value) (list []value.Value) {
 	a, ok := v.(*value.Array)
 	if !ok {
@@ -137,7 +137,7 @@ func leaves(v value.Value) (list []value.Value) {
 	return list
 }
 
-// pieces are the leaves without undef.
+// pieces returns the leaves without undef.
 func pieces(v value.Value) []value.Value {
 	return slices.DeleteFunc(leaves(v), func(v value.Value) bool {
 		_, undef := v.(value.Undef)
@@ -145,7 +145,7 @@ func pieces(v value.Value) []value.Value {
 	})
 }
 
-// texts are the leaves of a value as texts, without undef.
+// texts returns the leaves of a value as strings, without undef.
 func texts(v value.Value) (list []string) {
 	for _, v := range pieces(v) {
 		list = append(list, value.ToString(v))
@@ -153,8 +153,8 @@ func texts(v value.Value) (list []string) {
 	return list
 }
 
-// accepts reports whether a resource can have a parameter. A type that package types does
-// not know can have all. One that it knows can have more in another version of its module.
+// accepts reports whether a resource can have a parameter. A type that package types does not
+// know accepts all. A known type can have more parameters in another version of its module.
 func (r *resource) accepts(name string) bool {
 	if types.IsMetaparam(name) || name == "name" {
 		return true
@@ -182,7 +182,7 @@ func (r *resource) checkParams() error {
 	return r.lacks(lacking...)
 }
 
-// lacks is the error for parameters that a resource cannot have.
+// lacks returns the error for parameters that a resource cannot have.
 func (r *resource) lacks(names ...string) error {
 	known := types.Metaparams()
 	if r.def != nil {
@@ -204,7 +204,7 @@ func (r *resource) lacks(names ...string) error {
 	return eval.Errorf("unknown-parameter", "%s has no %s %s", reference(r.ref), parameter, strings.Join(names, ", "))
 }
 
-// where is the place of a declaration, for messages.
+// where returns the position of a declaration, for messages.
 func (r *resource) where() string {
 	if r.from != nil {
 		return exportedBy(*r.from)
@@ -218,8 +218,8 @@ func (r *resource) where() string {
 	return fmt.Sprintf(", at %s:%d", r.pos.File, r.pos.Line)
 }
 
-// aliases are the names that a resource has besides its title: the parameter alias, and
-// the value of the name variable.
+// aliases returns the names of a resource besides its title: the parameter alias, and the
+// value of the name variable.
 func (r *resource) aliases() []string {
 	var list []string
 	if v, is := r.params.GetString("alias"); is {
@@ -232,8 +232,8 @@ func (r *resource) aliases() []string {
 	return list
 }
 
-// combined is the name of a resource together with the parameters that distinguish it from
-// others with the same name; "" if the type has no such parameters.
+// combined returns the name of a resource together with the parameters that distinguish it
+// from others with the same name; "" if the type has no such parameters.
 func (r *resource) combined() string {
 	t := types.Find(r.ref.Type)
 	if t == nil || len(t.Also) == 0 {
@@ -251,7 +251,7 @@ func (r *resource) combined() string {
 	return fmt.Sprintf("%q", list)
 }
 
-// keyName is the parameter that names resources of the type.
+// keyName returns the parameter that names resources of the type.
 func (r *resource) keyName() string {
 	if t := types.Find(r.ref.Type); t != nil {
 		return t.Key
@@ -262,14 +262,14 @@ func (r *resource) keyName() string {
 	return "name"
 }
 
-// key returns the name variable of a resource and its value, which is the title unless
-// it was given. The parameter name is another name for it.
+// key returns the name variable of a resource and its value. The value is the title unless
+// the parameter is set. The parameter name is another name for it.
 func (r *resource) key() (name string, v value.Value) {
 	name = r.keyName()
 	return name, r.orTitle("name", name)
 }
 
-// orTitle returns the first parameter that was given, or the title.
+// orTitle returns the value of the first parameter that is set, or the title.
 func (r *resource) orTitle(params ...string) value.Value {
 	for _, name := range params {
 		if v, is := r.params.GetString(name); is {
@@ -287,10 +287,10 @@ func canonicalTitle(r eval.Ref) eval.Ref {
 	return r
 }
 
-// className is the name of a class as the compiler writes it.
+// className returns the name of a class in the form that the compiler uses.
 func className(title string) string { return strings.ToLower(strings.TrimPrefix(title, "::")) }
 
-// catalogRef is a reference as catalogs have it: File[/x], Class[App].
+// catalogRef returns a reference in the form of catalogs: File[/x], Class[App].
 func catalogRef(r eval.Ref) catalog.Ref {
 	title := r.Title
 	if r.Type == "class" && title != mainTitle {
@@ -301,7 +301,7 @@ func catalogRef(r eval.Ref) catalog.Ref {
 
 func reference(r eval.Ref) string { return catalogRef(r).String() }
 
-// refOf returns the resource that a type is a reference to.
+// refOf returns the resource to which a type refers.
 func refOf(v value.Value) eval.Ref {
 	switch v := v.(type) {
 	case *value.ClassType:
@@ -315,7 +315,7 @@ func refOf(v value.Value) eval.Ref {
 	return eval.Ref{}
 }
 
-// named is refOf for a value that can also be a text: 'File[/x]'.
+// named is refOf for a value that can also be a string: 'File[/x]'.
 func named(v value.Value) eval.Ref {
 	text, is := v.(value.String)
 	if !is {

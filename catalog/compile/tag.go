@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/eval"
 )
 
-// A tagSet is tags in lower case, each once, in the order in which they came.
+// A tagSet is a set of tags in lower case, in the order of their addition.
 type tagSet struct {
 	list  []string
 	index map[string]bool // of a long list; nil for a short one
@@ -41,8 +41,8 @@ func (t *tagSet) has(tag string) bool {
 	return slices.Contains(t.list, tag)
 }
 
-// isTag reports whether a text can be a tag: a letter, a digit or an underscore, then
-// also ":", "." and "-".
+// isTag reports whether a text can be a tag: it begins with a letter, a digit or an underscore, and
+// may then also contain ":", "." and "-".
 func isTag(text string) bool {
 	for i, r := range text {
 		if !isTagLetter(r) && (i == 0 || !strings.ContainsRune(":.-", r)) {
@@ -54,8 +54,8 @@ func isTag(text string) bool {
 
 func isTagLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 
-// eachOwnTag calls f with the tags that a resource has by its declaration: its type, its
-// title and the parameter tag. f gets a name with "::" and its segments.
+// eachOwnTag calls f with the tags that a resource has by its declaration: its type, its title and
+// the parameter tag. f gets a name with "::" and its segments.
 func (r *resource) eachOwnTag(f func(tag string)) {
 	one := func(tag string) {
 		tag = strings.ToLower(tag)
@@ -117,8 +117,8 @@ func (c *compiler) Tag(s *eval.Site, tags []string) error {
 	return nil
 }
 
-// Tagged reports whether the class or resource of a scope, or a class or a node that is
-// known by now, has each of some tags.
+// Tagged reports whether the class or resource of a scope, or a class or a node that is already
+// known, has each of some tags.
 func (c *compiler) Tagged(s *eval.Site, tags []string) (bool, error) {
 	for _, tag := range tags {
 		tag = strings.ToLower(tag)

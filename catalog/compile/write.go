@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// catalog makes the catalog of what was declared.
+// catalog makes the catalog of the declared resources.
 func (c *compiler) catalog(o Options) (*catalog.Catalog, error) {
 	made := &catalog.Catalog{Name: o.Node, Environment: o.Environment, Tags: c.tags.list, Classes: c.classes}
 	made.Grow(len(c.list))
@@ -29,7 +29,7 @@ func (c *compiler) catalog(o Options) (*catalog.Catalog, error) {
 	return made, nil
 }
 
-// written is a resource as the catalog has it.
+// written returns a resource in the form of the catalog.
 func (c *compiler) written(r *resource) (*catalog.Resource, error) {
 	w := &catalog.Resource{
 		Ref: catalogRef(r.ref), Kind: r.kind, File: r.pos.File, Line: r.pos.Line,
@@ -91,7 +91,7 @@ func flat(name string, v value.Value) value.Value {
 	return v
 }
 
-// rich makes rich data of a value. References become strings.
+// rich converts a value to rich data. References become strings.
 func rich(v value.Value) (any, error) {
 	switch v := v.(type) {
 	case value.String:
@@ -130,7 +130,7 @@ func rich(v value.Value) (any, error) {
 	return ordered.ParseJSON(text)
 }
 
-// object makes an object of a hash with plain keys. ok is false for other hashes.
+// object converts a hash with plain keys to an object. ok is false for other hashes.
 func object(h *value.Hash) (m *ordered.Map, ok bool, err error) {
 	m = &ordered.Map{}
 	for k, v := range h.All() {

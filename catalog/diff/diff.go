@@ -1,6 +1,6 @@
 // Package diff compares catalogs.
 //
-// It compares what is applied, as the digest of a catalog does: two catalogs have no
+// It compares the applied state, as the digest of a catalog does: two catalogs have no
 // differences if and only if their digests are equal.
 package diff
 
@@ -14,14 +14,15 @@ import (
 	"bolt/format/ordered"
 )
 
-// A Kind says how a resource differs.
+// A Kind is the kind of a difference.
 type Kind string
 
 const (
 	Added   Kind = "added"
 	Removed Kind = "removed"
 	Changed Kind = "changed"
-	// Moved is for all resources together: those of both catalogs have another order.
+	// Moved is for all resources together: the resources of both catalogs are in another
+	// order.
 	Moved Kind = "moved"
 )
 
@@ -29,15 +30,16 @@ const (
 type Change struct {
 	Kind     Kind
 	Resource catalog.Ref // the zero value for Moved
-	// Params are the parameters that differ, sorted by name; of a resource that was
-	// added or removed, all of them.
+	// Params are the parameters that differ, sorted by name. For a resource that was
+	// added or removed, they are all parameters.
 	Params []Param
 }
 
 // A Param is the difference of one parameter.
 type Param struct {
-	// Name is that of the parameter, Container, "(file)" for the file of a source or
-	// "(file PATH)" for one below it; catalog.SourceFiles if only their order differs.
+	// Name is the name of the parameter, Container, "(file)" for the file of a source or
+	// "(file PATH)" for a file below it. It is catalog.SourceFiles if only the order of
+	// the files differs.
 	Name string
 	// Old and New are the values; nil if the resource does not have the parameter, or if
 	// Secret is set.
@@ -50,8 +52,8 @@ type Param struct {
 // parameter has this name.
 const Container = "(container)"
 
-// Compare returns the differences between two catalogs: those of the resources of the
-// new one, in its order, then the removed resources.
+// Compare returns the differences between two catalogs: first the differences of the
+// resources of the new catalog, in its order, then the removed resources.
 func Compare(before, after *catalog.Catalog) []Change {
 	if before.Digest() == after.Digest() {
 		return nil
@@ -97,7 +99,7 @@ func sameOrder(a, b *side) bool {
 	return true
 }
 
-// Select returns the resources of a catalog that match, each as an added one.
+// Select returns the resources of a catalog that match, each as an added resource.
 func Select(c *catalog.Catalog, match func(catalog.Ref) bool) (list []Change) {
 	var none, s *side
 	for _, r := range c.Resources() {
@@ -115,7 +117,7 @@ func Select(c *catalog.Catalog, match func(catalog.Ref) bool) (list []Change) {
 // A side is one of the catalogs that are compared.
 type side struct {
 	*catalog.Catalog
-	list       []*catalog.Resource // those that are applied
+	list       []*catalog.Resource // the resources that are applied
 	byRef      map[catalog.Ref]*catalog.Resource
 	containers map[catalog.Ref][]string
 }
@@ -140,7 +142,7 @@ func newSide(c *catalog.Catalog) *side {
 	return s
 }
 
-// state is what is compared of a resource; nil for no resource.
+// state returns the compared state of a resource; nil for no resource.
 func (s *side) state(r *catalog.Resource) *ordered.Map {
 	if r == nil {
 		return nil
@@ -185,8 +187,9 @@ type Group struct {
 	Changes []Change
 }
 
-// Fold groups nodes by their differences. The largest group is first; of groups of equal
-// size, the one with the first node. Two secrets count as the same difference.
+// Fold groups nodes by their differences. The largest group is first; groups of equal
+// size are sorted by their first nodes. Two differing secrets are treated as the same
+// difference.
 func Fold(changes map[string][]Change) []Group {
 	byKey := make(map[string]*Group)
 	for node, list := range changes {
@@ -212,7 +215,7 @@ func Fold(changes map[string][]Change) []Group {
 	return groups
 }
 
-// A Shared change is one that some nodes have.
+// A Shared is a change with the nodes that have it.
 type Shared struct {
 	Change
 	Nodes []string

@@ -43,7 +43,8 @@ func show(changes []diff.Change) string {
 	return strings.Join(parts, "; ")
 }
 
-// Compare finds what differs, and nothing where the digests are equal.
+// TestCompare checks that Compare finds the differences, and finds none if
+// the digests are equal.
 func TestCompare(t *testing.T) {
 	for _, k := range []struct{ what, old, new, want string }{
 		{"nothing", `"line":3`, `"line":4`, ""},
@@ -79,7 +80,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The content of a source is compared, and not its place.
+// TestCompareSources checks that the content of a source is compared, and
+// not its path.
 func TestCompareSources(t *testing.T) {
 	const text = `{"resources":[{"type":"File","title":"/a","parameters":{"source":"puppet:///modules/m/a"}}],
 "metadata":{"/a":{"path":"/code/a","type":"file","mode":420,"checksum":{"type":"sha256","value":"{sha256}1"}}}}`
@@ -92,7 +94,8 @@ func TestCompareSources(t *testing.T) {
 	}
 }
 
-// The files of a directory are compared one by one.
+// TestCompareTrees checks that the files of a directory are compared one by
+// one.
 func TestCompareTrees(t *testing.T) {
 	tree := func(files string) *catalog.Catalog {
 		return parse(t, `{"resources":[{"type":"File","title":"/a","parameters":{"source":"s"}}],

@@ -8,8 +8,8 @@ import (
 	"bolt/format/ordered"
 )
 
-// fileParams are the differences between the files of two sources, as
-// catalog.SourceFiles has them: one Param for each path, "(file PATH)".
+// fileParams returns the differences between the files of two sources, in the form of
+// catalog.SourceFiles: one Param for each path, "(file PATH)".
 func fileParams(before, after any) (params []Param) {
 	was, is := filesByPath(before), filesByPath(after)
 	paths := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
@@ -32,7 +32,8 @@ func fileParams(before, after any) (params []Param) {
 	return params
 }
 
-// filesByPath are the files that are applied: if trees have the same path, the first one.
+// filesByPath returns the files that are applied: if trees have the same path, the first
+// one.
 func filesByPath(v any) map[string]*ordered.Map {
 	files := make(map[string]*ordered.Map)
 	var add func(any)
@@ -52,7 +53,7 @@ func filesByPath(v any) map[string]*ordered.Map {
 	return files
 }
 
-// describe is a file as text.
+// describe returns a file as text.
 func describe(f *ordered.Map) string {
 	text := fmt.Sprint(f.Value("type"))
 	switch text {

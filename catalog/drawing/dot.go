@@ -103,7 +103,7 @@ func (d *dot) relation(r relation) {
 	d.printf(1, "%s", text)
 }
 
-// oneLine is a text of a catalog on one line, without control characters.
+// oneLine returns a text of a catalog on one line, without control characters.
 func oneLine(text string) string {
 	return safetext.TerminalString(strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text))
 }

@@ -1,10 +1,10 @@
-// Package drawing draws catalogs: the resources that are applied, and the order that
-// relations give them.
+// Package drawing draws catalogs: the resources that are applied, and their order by
+// relations.
 //
 // Containers (classes, defined types, stages) are frames around their resources. An arrow
-// leads from a resource or frame to the one that is applied after it. The kinds of arrows
-// are those of package catalog/order. A drawing has titles and places of declarations, and
-// no values of parameters, so it has no secrets.
+// leads from a resource or frame to another that is applied after it. The kinds of arrows
+// are the kinds of relations of package catalog/order. A drawing contains titles and
+// positions of declarations but no values of parameters, so it contains no secrets.
 package drawing
 
 import (
@@ -24,7 +24,7 @@ type Drawing struct {
 // A Mark is the look of a resource, and the text of its tooltip beside its position.
 type Mark struct {
 	Fill, Line string // colours of Graphviz: #RRGGBB, or a name
-	Note       string // it must not have a secret in it
+	Note       string // it must not contain a secret
 }
 
 // Mark sets the look of a resource. Containers have none.
@@ -48,8 +48,8 @@ type relation struct {
 	kind          order.Kind
 }
 
-// Of draws a catalog. The error is that of order.Of: resources that wait for each other, or
-// a relation with a resource that the catalog does not have.
+// Of draws a catalog. The error is the error of order.Of: resources that wait for each
+// other, or a relation with a resource that the catalog does not have.
 func Of(c *catalog.Catalog) (*Drawing, error) {
 	if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d *Drawing) nest(c *catalog.Catalog, items map[catalog.Ref]*item) {
 		for {
 			it = items[in[it.Ref]]
 			switch {
-			case it == nil || !it.Container(): // no compiler makes the latter
+			case it == nil || !it.Container(): // compilers do not make the latter
 				return nil
 			case it.framed():
 				return it
@@ -112,7 +112,7 @@ func (d *Drawing) nest(c *catalog.Catalog, items map[catalog.Ref]*item) {
 }
 
 // framed reports whether a container has a frame. Everything is in Stage[main], and the top
-// of a program is Class[main]: these have frames only if relations name them.
+// of a program is Class[main]. These only have frames if relations name them.
 func (it *item) framed() bool {
 	return it.named || it.Title != "main" || it.Type != "Stage" && it.Type != "Class"
 }

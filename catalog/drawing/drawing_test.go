@@ -34,8 +34,8 @@ var (
 	dotOther  = regexp.MustCompile(`^ *(?:digraph S \{|graph \[[^\]]*\]|node \[[^\]]*\]|edge \[[^\]]*\]|\})$`)
 )
 
-// checkDot reads a text of Graphviz as far as WriteDot writes it: each line is a statement,
-// strings are whole, and arrows join nodes that are there.
+// checkDot parses the subset of Graphviz that WriteDot writes: each line is a statement,
+// strings are complete, and arrows join existing nodes.
 func checkDot(text string) error {
 	nodes, depth := map[string]bool{}, 0
 	for line := range strings.Lines(text) {
@@ -62,7 +62,8 @@ func checkDot(text string) error {
 	return nil
 }
 
-// statements are the lines of a drawing behind the looks, without indentation and tooltips.
+// statements returns the lines of a drawing after the styles, without indentation and
+// tooltips.
 func statements(dot string) string {
 	lines := strings.Split(dot, "\n")
 	for i, line := range lines {
@@ -143,8 +144,8 @@ n5 [label="A[` + strings.Repeat("y", 57) + `…"]`},
 	}
 }
 
-// A tooltip has the whole title and the place of the declaration. Values of parameters are not
-// drawn, and neither are virtual resources.
+// TestNoValues checks that a tooltip has the whole title and the position of the declaration,
+// and that values of parameters and virtual resources are not drawn.
 func TestNoValues(t *testing.T) {
 	dot, err := drawn(t, begin+`,{"type":"User","title":"u","kind":"compilable_type","file":"site.pp","line":3,"parameters":{"password":"hush"},"sensitive_parameters":["password"]}]}`)
 	if err != nil || strings.Contains(dot, "hush") || !strings.Contains(dot, `tooltip="User[u]\nsite.pp:3"`) {
@@ -171,7 +172,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzWriteDot: a drawing is text that Graphviz can read.
+// FuzzWriteDot checks that a drawing is text that Graphviz can read.
 func FuzzWriteDot(f *testing.F) {
 	f.Add(`{"name":"\"","resources":[{"type":"File","title":"/a"},{"type":"File","title":"/a/\"\\","parameters":{"notify":"Class[x]"}},{"type":"Class","title":"x"}],"edges":[{"source":"Class[x]","target":"A[y]"}]}`)
 	f.Add(begin + `,{"type":"File","title":"f","kind":"compilable_type"},{"type":"A","title":"a"}],"edges":[{"source":"Stage[main]","target":"Class[main]"},{"source":"File[f]","target":"A[a]"}]}`)

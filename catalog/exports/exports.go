@@ -1,7 +1,7 @@
 // Package exports finds the exported resources of nodes, for the collectors of other nodes.
 //
-// An Index holds those of catalogs that are there already. A PuppetDB asks for them. Both
-// find the same resources: they match queries as PuppetDB does, and the resources are as
+// An Index holds the exported resources of existing catalogs. A PuppetDB queries PuppetDB.
+// Both find the same resources: they match queries as PuppetDB does, and the resources are as
 // PuppetDB stores them (package catalog/wire).
 package exports
 
@@ -82,7 +82,7 @@ func sortExports(list []Export) {
 	})
 }
 
-// A matcher is a query whose values are as PuppetDB compares them.
+// A matcher is a query with its values in PuppetDB's form.
 type matcher struct {
 	x, y *matcher // of "and" and "or"; nil for a comparison
 	or   bool
@@ -92,7 +92,7 @@ type matcher struct {
 	text []byte // want as JSON, for a parameter
 }
 
-// newMatcher returns nil for a query that matches all.
+// newMatcher returns nil for a query that matches everything.
 func newMatcher(q eval.Query) (*matcher, error) {
 	switch q := q.(type) {
 	case *eval.QueryBool:
@@ -147,7 +147,7 @@ func tagsOf(v any) (tags []string, err error) {
 	return tags, nil
 }
 
-// data makes data without rich data of a value of the language.
+// data converts a value of the language to data without rich data.
 func data(v value.Value) (any, error) {
 	switch v := v.(type) {
 	case *value.ResourceType:
@@ -177,8 +177,8 @@ func data(v value.Value) (any, error) {
 	return wire.Stringify(made), err
 }
 
-// matches reports whether the query is true of a resource. Strings are compared with their
-// case, and a list only with a list, as PuppetDB does.
+// matches reports whether a resource matches the query. As in PuppetDB, case matters in
+// strings, and a list only equals a list.
 func (m *matcher) matches(r *catalog.Resource) bool {
 	switch {
 	case m == nil:

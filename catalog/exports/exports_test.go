@@ -32,7 +32,8 @@ func (a *answers) Query(_ context.Context, query any, instance string) ([]any, e
 	return a.rows, a.err
 }
 
-// Nodes share an answer, and do not get their own exports.
+// TestPuppetDBOnce checks that nodes share an answer, and do not get their own
+// exports.
 func TestPuppetDBOnce(t *testing.T) {
 	a := &answers{rows: []any{
 		ordered.Of("certname", "b", "title", "y", "tags", []any{"t"}, "file", "f", "line", int64(2), "parameters", ordered.Of("p", "v")),
@@ -58,7 +59,8 @@ func TestPuppetDBOnce(t *testing.T) {
 	}
 }
 
-// After an error nothing more is asked; the end of a context is no such error.
+// TestPuppetDBErrors checks that there are no queries after an error, and that
+// the end of a context is not such an error.
 func TestPuppetDBErrors(t *testing.T) {
 	a := &answers{err: errors.New("down")}
 	db := NewPuppetDB(a, "i")
@@ -87,7 +89,7 @@ func TestPuppetDBErrors(t *testing.T) {
 	}
 }
 
-// A node is added once.
+// TestIndex checks that a node is only added once.
 func TestIndex(t *testing.T) {
 	c := &catalog.Catalog{Name: "n"}
 	for _, title := range []string{"b", "a"} {

@@ -11,14 +11,14 @@ import (
 	"bolt/puppet/eval"
 )
 
-// A Querier returns the rows of a query of PuppetDB, the syntax tree of which it gets.
+// A Querier runs a query of PuppetDB, given as a syntax tree, and returns the rows.
 type Querier interface {
 	Query(ctx context.Context, query any, instance string) ([]any, error)
 }
 
-// A PuppetDB finds the exported resources that PuppetDB has of active nodes. It asks once
-// for each type and query: collectors of several nodes share an answer. After an error it
-// asks nothing more, so that nodes do not all wait for a server that is down. It is safe for
+// A PuppetDB finds the exported resources of active nodes in PuppetDB. It sends each query
+// once for each type: collectors of several nodes share an answer. After an error it sends
+// no more queries, so that nodes do not all wait for a server that is down. It is safe for
 // concurrent use.
 type PuppetDB struct {
 	of       Querier
@@ -29,14 +29,14 @@ type PuppetDB struct {
 	err    error // the first
 }
 
-// An answer is one that PuppetDB has given, or will give.
+// An answer is a received or pending answer of PuppetDB.
 type answer struct {
-	mu    sync.Mutex // held while PuppetDB is asked; locked before that of the PuppetDB
+	mu    sync.Mutex // held during a query; locked before the mutex of the PuppetDB
 	known bool
 	found []Export
 }
 
-// NewPuppetDB returns a PuppetDB that asks an instance; "" is the default one.
+// NewPuppetDB returns a PuppetDB that queries an instance; "" is the default instance.
 func NewPuppetDB(of Querier, instance string) *PuppetDB {
 	return &PuppetDB{of: of, instance: instance, answer: make(map[string]*answer)}
 }
@@ -97,7 +97,7 @@ func (p *PuppetDB) all(ctx context.Context, typ string, q eval.Query) ([]Export,
 	return a.found, p.failed(err)
 }
 
-// failed keeps the first error, and returns it.
+// failed stores the first error, and returns it.
 func (p *PuppetDB) failed(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *PuppetDB) failed(err error) error {
 	return p.err
 }
 
-// tree is the query as PuppetDB has it.
+// tree returns the query as a syntax tree of PuppetDB.
 func (m *matcher) tree() []any {
 	if m.x != nil {
 		op := "and"
@@ -127,7 +127,7 @@ func (m *matcher) tree() []any {
 	return is
 }
 
-// exportsOf are the rows of an answer.
+// exportsOf returns the exports in the rows of an answer.
 func exportsOf(typ string, rows []any) ([]Export, error) {
 	list := make([]Export, 0, len(rows))
 	for _, row := range rows {

@@ -1,12 +1,12 @@
 // Package order finds the order in which the resources of a catalog are applied.
 //
-// A resource is applied after the resources that it requires, which before, notify,
-// require and subscribe name, and after the resources on which its type depends by
-// itself. A relation of a container holds for everything in it. Where nothing else
-// decides, the order is that of the catalog.
+// A resource is applied after the resources that it requires (by before, notify, require and
+// subscribe), and after the resources on which its type depends by itself. A relation of a
+// container applies to everything in it. If no relation decides, the order is the order of the
+// catalog.
 //
-// The order is Puppet's with its setting ordering=manifest: a container is entered when all
-// that it requires has been applied, and is left when all in it has been applied.
+// The order is Puppet's with its setting ordering=manifest: a container is entered after everything
+// that it requires has been applied, and is left after everything in it has been applied.
 package order
 
 import (
@@ -20,16 +20,16 @@ import (
 
 // Options are the dependencies that are not in a catalog.
 type Options struct {
-	// Auto returns the resources on which the type of a resource makes it depend, such as
-	// the directory of a file. Resources that the catalog does not have do not count,
-	// nor does a dependency whose opposite is known. nil is none.
+	// Auto returns the resources on which a resource depends by its type, such as the directory of
+	// a file. Auto may return resources that the catalog does not have, and dependencies whose
+	// opposite is a relation; both are ignored. nil means no dependencies.
 	Auto func(r *catalog.Resource) []catalog.Ref
 }
 
-// A CycleError is for resources that wait for each other.
+// A CycleError reports resources that wait for each other.
 type CycleError struct {
-	// Cycle is the resources and containers, each of which comes before the next; the
-	// first comes after the last.
+	// Cycle lists the resources and containers. Each comes before the next; the first comes after
+	// the last.
 	Cycle []catalog.Ref
 }
 
@@ -41,8 +41,9 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("The resources wait for each other: %s%s", &b, e.Cycle[0])
 }
 
-// Of returns the resources of a catalog that are applied, in their order. It leaves out containers and virtual
-// resources. The error is a *CycleError, or names a relation with a resource that the catalog does not have.
+// Of returns the resources of a catalog in the order in which they are applied. It leaves out containers and
+// virtual resources. The error is a *CycleError, or names a relation with a resource that the catalog does
+// not have.
 func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 	g, err := related(c, o)
 	if err != nil {
@@ -115,7 +116,7 @@ func Graph(c *catalog.Catalog, o Options) ([]Point, error) {
 	return points, nil
 }
 
-// related is the graph of a catalog with all relations, and without containment.
+// related returns the graph of a catalog with all relations, and without containment.
 func related(c *catalog.Catalog, o Options) (*graph, error) {
 	g := newGraph(c)
 	if err := g.relate(); err != nil {
@@ -127,9 +128,9 @@ func related(c *catalog.Catalog, o Options) (*graph, error) {
 	return g, nil
 }
 
-// A graph has two points for each container, where it is entered and where it is left,
-// and one for each other resource. The number of a point is the place of its resource
-// in the catalog; len(list) is added where a container is left.
+// A graph has two points for each container, for entering and for leaving it, and one point for
+// each other resource. The number of a point is the index of its resource in the catalog, plus
+// len(list) for the leaving of a container.
 type graph struct {
 	list     []*catalog.Resource
 	byRef    map[catalog.Ref]int
@@ -163,7 +164,7 @@ func newGraph(c *catalog.Catalog) *graph {
 	return g
 }
 
-// otherNames are the names besides its title by which others can refer to a resource.
+// otherNames returns the names besides its title by which others can refer to a resource.
 func otherNames(r *catalog.Resource) []string {
 	names := texts(r.Params.Value("alias"))
 	for _, param := range []string{"name", "path"} {
@@ -174,7 +175,8 @@ func otherNames(r *catalog.Resource) []string {
 	return names
 }
 
-// enter is the point at which a resource or container begins, leave the one at its end.
+// enter returns the point at which a resource or container begins; leave returns the point at its
+// end.
 func (g *graph) enter(i int) int { return i }
 
 func (g *graph) leave(i int) int {
@@ -189,8 +191,8 @@ func (g *graph) edge(from, to int) {
 	g.waits[to]++
 }
 
-// find returns the place of the resource that a reference names. References in catalogs
-// of other programs can be in lower case, and paths can end in a slash.
+// find returns the index of the resource that a reference names. References in catalogs of other
+// programs can be in lower case, and paths can end in a slash.
 func (g *graph) find(r catalog.Ref) (int, bool) {
 	if i, ok := g.byRef[r]; ok {
 		return i, true
@@ -210,8 +212,8 @@ func (g *graph) find(r catalog.Ref) (int, bool) {
 	return i, ok
 }
 
-// relations are the parameters that name other resources. later is true if these come
-// after the resource that has the parameter.
+// relations are the parameters that name other resources. later is true if these resources come
+// after the resource with the parameter.
 var relations = []struct {
 	param string
 	later bool
@@ -263,7 +265,7 @@ func (g *graph) addAuto(auto func(r *catalog.Resource) []catalog.Ref) {
 	}
 }
 
-// contain puts what a container contains between its two points.
+// contain orders the members of a container between its two points.
 func (g *graph) contain(c *catalog.Catalog) {
 	for i, r := range g.list {
 		if r.Container() {
@@ -281,8 +283,7 @@ func (g *graph) contain(c *catalog.Catalog) {
 	}
 }
 
-// sort takes the point of the first resource in the catalog that waits for nothing, again
-// and again.
+// sort repeatedly takes the point of the first resource in the catalog that waits for no other.
 func (g *graph) sort() ([]int, error) {
 	ready := &points{size: len(g.list)}
 	waits := slices.Clone(g.waits)
@@ -311,7 +312,7 @@ func (g *graph) sort() ([]int, error) {
 	return sorted, nil
 }
 
-// points is a heap of points by the place of their resources.
+// points is a heap of points, sorted by the index of their resources.
 type points struct {
 	list []int
 	size int
@@ -396,7 +397,7 @@ func (g *graph) prune(waits []int) {
 	}
 }
 
-// any returns some cycle of points that prune has left.
+// any returns any cycle of the points that prune has left.
 func (g *graph) any(waits []int) []int {
 	left := func(p int) bool { return waits[p] > 0 }
 	p := slices.IndexFunc(waits, func(w int) bool { return w > 0 })
@@ -441,7 +442,7 @@ func (g *graph) way(start int, waits []int, visits *int) []int {
 	return nil
 }
 
-// texts are the strings in a parameter, in lists or alone.
+// texts returns the strings in a parameter, in lists or alone.
 func texts(v any) (list []string) {
 	switch v := v.(type) {
 	case string:

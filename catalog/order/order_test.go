@@ -10,8 +10,8 @@ import (
 	"bolt/catalog/order"
 )
 
-// build makes a catalog of resources "Type[title] parameter=Ref ...", of which those
-// behind "Container:" are contained in it.
+// build returns a catalog of resources "Type[title] parameter=Ref ...". Resources after
+// "Container:" are contained in it.
 func build(t testing.TB, lines ...string) *catalog.Catalog {
 	t.Helper()
 	var resources, edges []string

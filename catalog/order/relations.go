@@ -12,15 +12,16 @@ const (
 	Notify                 // notify or subscribe: a change refreshes the later one
 )
 
-// A Relation says that one resource or container is applied before another.
+// A Relation requires that one resource or container is applied before another.
 type Relation struct {
 	Before, After catalog.Ref
 	Kind          Kind
 }
 
-// Relations returns the relations of a catalog: those of parameters in the order of the
-// resources, then those of types. Two resources have one relation, of the strongest kind.
-// The error names a relation with a resource that the catalog does not have.
+// Relations returns the relations of a catalog: first the relations of parameters in the
+// order of the resources, then the relations of types. Two resources have one relation,
+// of the strongest kind. The error names a relation with a resource that the catalog does
+// not have.
 func Relations(c *catalog.Catalog, o Options) ([]Relation, error) {
 	g, err := related(c, o)
 	if err != nil {

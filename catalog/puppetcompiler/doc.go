@@ -2,10 +2,10 @@
 // [Program] is an installed puppet, a [Server] is a Puppet Server. Both are a site.Compiler.
 //
 // Answers are bounded in size, and end with their context. An error about the code is an
-// *eval.Error with the place that Puppet named; another error is a *fault.Error.
+// *eval.Error with the position that Puppet reported; another error is a *fault.Error.
 //
 // Source: the documentation of Puppet (puppet catalog, Puppet Server's catalog API version
-// 4) and what Puppet 7.23 and Puppet Server 7.9 answer.
+// 4) and the answers of Puppet 7.23 and Puppet Server 7.9.
 package puppetcompiler
 
 import (
@@ -24,7 +24,7 @@ import (
 // place matches the position at the end of a message, and the name of the node.
 var place = lazyregexp.New(`(?s)^(.*?)\s*\((?:file: ([^,()]+), )?line: (\d+)(?:, column: (\d+))?\)(?: on node \S+)?$`)
 
-// failure is the error of a message of Puppet about its code.
+// failure returns the error of a message of Puppet about its code.
 func failure(node, msg string) *eval.Error {
 	msg = strings.TrimSpace(msg)
 	e := &eval.Error{Kind: "puppet", Msg: strings.TrimSuffix(msg, " on node "+node)}
@@ -42,7 +42,7 @@ func position(file, line, column string) syntax.Position {
 	return p
 }
 
-// level is the level of a message of Puppet by its name.
+// level returns the level of a message of Puppet by its name.
 func level(name string) eval.Level {
 	for l := eval.Debug; l < eval.Err; l++ {
 		if l.String() == strings.ToLower(name) {
@@ -52,7 +52,7 @@ func level(name string) eval.Level {
 	return eval.Err
 }
 
-// message is a message of Puppet. Its text may begin with the scope of a function.
+// message returns a message of Puppet. Its text may begin with the scope of a function.
 func message(levelName, source, text string) eval.Log {
 	scope, rest, found := strings.Cut(text, "): ")
 	if found && strings.HasPrefix(scope, "Scope(") && !strings.Contains(scope, "\n") {
@@ -65,7 +65,7 @@ func message(levelName, source, text string) eval.Log {
 	return l
 }
 
-// facts are the facts of a node as data.
+// facts returns the facts of a node as data.
 func facts(h *value.Hash) (*ordered.Map, error) {
 	if h == nil {
 		return &ordered.Map{}, nil

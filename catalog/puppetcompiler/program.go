@@ -20,15 +20,15 @@ import (
 	"bolt/puppet/eval"
 )
 
-// maxMessage is how many bytes of a message of Puppet are kept. An error ends with its
-// place.
+// maxMessage is the number of bytes of a message of Puppet that are kept. An error ends with
+// its position.
 const maxMessage = 8 << 10
 
 // ProgramOptions describe how an installed puppet compiles.
 type ProgramOptions struct {
-	// Path is the program; "" is puppet on PATH, or that of Puppet's own packages.
+	// Path is the program; "" means puppet on PATH, or the puppet of Puppet's own packages.
 	Path string
-	// EnvironmentPath is the directory of the environments, Environment the name of that
+	// EnvironmentPath is the directory of the environments. Environment is the environment
 	// of nodes that name none.
 	EnvironmentPath, Environment string
 	// Hiera is the hiera.yaml of the global layer, "" for none.
@@ -38,7 +38,7 @@ type ProgramOptions struct {
 }
 
 // A Program compiles with an installed puppet (version 7 or 8). Each call runs it once, with
-// configuration and state of its own in a temporary directory.
+// its own configuration and state in a temporary directory.
 type Program struct {
 	o ProgramOptions
 
@@ -46,7 +46,8 @@ type Program struct {
 	files map[string]*static.Sources
 }
 
-// sources returns the files of an environment. Puppet's catalogs have no digests of them.
+// sources returns the files of an environment. Puppet's catalogs do not contain their
+// digests.
 func (p *Program) sources(ctx context.Context, env string) (*static.Sources, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +62,7 @@ func (p *Program) sources(ctx context.Context, env string) (*static.Sources, err
 	return s, nil
 }
 
-// packaged is where Puppet's own packages install it.
+// packaged is the path at which Puppet's own packages install it.
 const packaged = "/opt/puppetlabs/bin/puppet"
 
 // NewProgram finds the program. The error is a *fault.Error.
@@ -93,7 +94,7 @@ func find() (string, error) {
 
 // Compile runs puppet for a node.
 func (p *Program) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
-	// The name is an argument of puppet, and of files that it reads.
+	// The name becomes an argument of puppet, and part of the names of files that it reads.
 	if strings.HasPrefix(n.Name, "-") || strings.ContainsAny(n.Name, "/ \n") || strings.Contains(n.Name, "..") {
 		return nil, fault.New(site.Kind, "%q cannot be the name of a node of Puppet.", n.Name)
 	}
@@ -156,7 +157,7 @@ func (p *Program) Compile(ctx context.Context, n site.Node) (*compile.Result, er
 	return &compile.Result{Catalog: c}, nil
 }
 
-// writeFacts writes the file that Puppet's facts terminus json reads. An agent adds the fact
+// writeFacts writes the file for Puppet's facts terminus json. An agent adds the fact
 // clientcert, from which Puppet makes $trusted.
 func writeFacts(dir string, n site.Node) error {
 	values, err := facts(n.Facts)
@@ -214,7 +215,7 @@ func writeClasses(dir string, n site.Node) (bool, error) {
 	return true, os.WriteFile(filepath.Join(dir, script), []byte("cat classes.yaml\n"), 0o600)
 }
 
-// split divides the output in messages and the catalog, which is the last line.
+// split divides the output into messages and the catalog, which is the last line.
 func split(out []byte) (logged string, answer []byte) {
 	out = bytes.TrimRight(out, "\n")
 	i := bytes.LastIndexByte(out, '\n') + 1
@@ -224,7 +225,7 @@ func split(out []byte) (logged string, answer []byte) {
 	return string(out), nil
 }
 
-// messages are those that Puppet printed: "Level: text", of one or several lines.
+// messages are the messages that Puppet printed: "Level: text", of one or several lines.
 type messages struct {
 	node string
 	list []eval.Log
@@ -240,7 +241,7 @@ func (m *messages) add(line string) {
 	}
 }
 
-// err is the last error, which Puppet repeats with more and more words in front of it.
+// err returns the last error. Puppet repeats an error with more and more text before it.
 func (m *messages) err() error {
 	for _, l := range slices.Backward(m.list) {
 		if l.Level == eval.Err && !strings.HasPrefix(l.Msg, "Try 'puppet help") && !strings.HasPrefix(l.Msg, facter) {
@@ -250,8 +251,8 @@ func (m *messages) err() error {
 	return nil
 }
 
-// tell hands the messages on. If Puppet made a catalog, its errors are warnings; else they
-// are left to err. Errors of Facter are about this machine and not about the node.
+// tell logs the messages. If Puppet made a catalog, its errors become warnings; otherwise
+// err returns them. Errors of Facter are about this machine and not about the node.
 func (m *messages) tell(n site.Node, failed bool) {
 	if n.Log == nil {
 		return

@@ -61,7 +61,7 @@ func fake(t *testing.T, script string) (*puppetcompiler.Program, string) {
 	return p, dir
 }
 
-// TestProgram: the command line and the files that puppet gets, and its messages.
+// TestProgram checks the command line and the files that puppet gets, and its messages.
 func TestProgram(t *testing.T) {
 	p, dir := fake(t, `echo "$@" >"$TMPDIR/args"; stat -c %a . >"$TMPDIR/mode"; cp server_data/facts/n1.json "$TMPDIR/facts"; /bin/sh ./classify.sh n1 >"$TMPDIR/classes"
 echo 'Notice: Scope(Class[main]): hi'
@@ -105,14 +105,14 @@ echo '{"name":"n1","resources":[{"type":"File","title":"/x","parameters":{"sourc
 	if got := strings.Join(logs, "|"); !strings.HasPrefix(got, want) {
 		t.Errorf("logged %s", got)
 	}
-	// Files are those of the environment of the node.
+	// The files are in the environment of the node.
 	n.Environment = ""
 	if c, err = p.Compile(t.Context(), n); err != nil || len(c.Catalog.Files) != 1 {
 		t.Errorf("got %v, %v", c, err)
 	}
 }
 
-// TestProgramFailures: errors of puppet, and limits.
+// TestProgramFailures checks errors of puppet, and limits.
 func TestProgramFailures(t *testing.T) {
 	tests := []struct{ name, node, script, want string }{
 		{"code", "n", "echo 'Error: one' >&2; echo \"Error: Could not call 'find' on 'catalog': Evaluation Error: no (file: /e/site.pp, line: 4, column: 14) on node n\" >&2; echo \"Error: Try 'puppet help catalog compile' for usage\" >&2; exit 1", "/e/site.pp:4:14: Evaluation Error: no"},
@@ -138,7 +138,7 @@ func TestProgramFailures(t *testing.T) {
 	}
 }
 
-// TestProgramEnds: puppet and its children end with the context.
+// TestProgramEnds checks that puppet and its children end with the context.
 func TestProgramEnds(t *testing.T) {
 	p, dir := fake(t, `sleep 100 & echo $! >"$TMPDIR/child"; trap '' TERM; sleep 100`)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -170,7 +170,7 @@ func TestProgramEnds(t *testing.T) {
 	t.Error("a child is left")
 }
 
-// TestRealPuppet: an installed puppet and bolt compile the same catalog.
+// TestRealPuppet checks that an installed puppet and bolt compile the same catalog.
 func TestRealPuppet(t *testing.T) {
 	if _, err := exec.LookPath("puppet"); err != nil {
 		t.Fatal("there is no puppet: scripts/setup.sh test installs it")

@@ -20,10 +20,10 @@ import (
 	"bolt/puppetdb/server"
 )
 
-// kind is that of errors of the connection and the settings.
+// kind is the kind of errors of the connection and the settings.
 const kind = "bolt/puppetserver-error"
 
-// maxAnswer is how large an answer may be. A catalog of 10,000 resources has 4 MB.
+// maxAnswer is the maximum size of an answer. A catalog of 10,000 resources has 4 MB.
 const maxAnswer = 256 << 20
 
 // A Server compiles with a Puppet Server.
@@ -37,19 +37,19 @@ type Server struct {
 // ServerOptions describe how a Puppet Server compiles.
 type ServerOptions struct {
 	server.Settings
-	// Environment is that of nodes that name none. If Prefer is set, it overrides the
-	// environment that the classifier of the server has for a node.
+	// Environment is the environment of nodes that name none. If Prefer is set, it
+	// overrides the environment that the classifier of the server assigns to a node.
 	Environment string
 	Prefer      bool
 }
 
-// NewServer returns a compiler that uses a Puppet Server. It connects to nothing yet.
+// NewServer returns a compiler that uses a Puppet Server. It does not connect yet.
 func NewServer(ctx context.Context, o ServerOptions) (*Server, error) {
 	s := server.Service{
 		Name: "Puppet Server", Label: "Puppet Server", Section: "puppetserver", Kind: kind,
 		Example: "https://puppet.example.com:8140", Port: "8140", ReadTimeout: 5 * time.Minute,
 		Page:    "docs/catalogs.md",
-		Slow:    "the setting read_timeout says how long Puppet Server may take for a catalog",
+		Slow:    "the setting read_timeout limits the time that Puppet Server may take for a catalog",
 		Refused: "the file auth.conf of Puppet Server must allow the certificate or the token to use /puppet/v4/catalog",
 	}
 	options, err := s.Read(ctx, o.Settings)
@@ -63,7 +63,7 @@ func NewServer(ctx context.Context, o ServerOptions) (*Server, error) {
 	return &Server{client: c, environment: o.Environment, prefer: o.Prefer, max: maxAnswer}, nil
 }
 
-// Close ends the connections that are kept.
+// Close closes the idle connections.
 func (s *Server) Close() { s.client.Close() }
 
 // answer is the answer of the catalog API, version 4.
@@ -76,8 +76,8 @@ type answer struct {
 	}
 }
 
-// Compile asks the server for the catalog of a node. A node without facts has those that
-// PuppetDB has of it. Nothing is stored in PuppetDB.
+// Compile requests the catalog of a node from the server. If a node has no facts, the
+// server uses its facts in PuppetDB. Compile stores nothing in PuppetDB.
 func (s *Server) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
 	body, err := s.request(n)
 	if err != nil {
@@ -112,10 +112,10 @@ func (s *Server) Compile(ctx context.Context, n site.Node) (*compile.Result, err
 	return &compile.Result{Catalog: c}, nil
 }
 
-// preamble matches the words of Puppet Server and of its Ruby in front of a message.
+// preamble matches the text that Puppet Server and its Ruby put before a message.
 var preamble = lazyregexp.New(`^Internal Server Error: (?:[\w.$]+: )?(?:\([\w:]+\) )?`)
 
-// request is the body of a request.
+// request returns the body of a request.
 func (s *Server) request(n site.Node) ([]byte, error) {
 	env := n.Environment
 	if env == "" {

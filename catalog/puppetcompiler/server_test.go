@@ -24,7 +24,7 @@ import (
 	"bolt/puppetdb/server"
 )
 
-// serve starts a server that wants a certificate, and returns the settings that reach it.
+// serve starts a server that requires a certificate, and returns the settings for it.
 func serve(t *testing.T, h http.HandlerFunc) *ordered.Map {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -55,7 +55,7 @@ func compiler(t *testing.T, settings *ordered.Map, prefer bool) *Server {
 	return s
 }
 
-// TestServer: the requests, and the results of answers.
+// TestServer checks the requests, and the results of answers.
 func TestServer(t *testing.T) {
 	var got string
 	settings := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("logged %q", l)
 		}
 	}
-	// A token, instead of a certificate.
+	// A token replaces a certificate.
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t0ken\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestServerFailures: each error names its cause, and comes in bounded time.
+// TestServerFailures checks that each error names its cause, and comes in bounded time.
 func TestServerFailures(t *testing.T) {
 	says := func(status int, kind, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -173,7 +173,7 @@ func TestServerFailures(t *testing.T) {
 	if _, err := NewServer(t.Context(), ServerOptions{}); err == nil || !strings.Contains(err.Error(), "server_urls must be specified") {
 		t.Errorf("got %v", err)
 	}
-	// The next server is asked.
+	// The compiler uses the next server.
 	two := other.Clone()
 	two.Set("server_urls", []any{"https://127.0.0.1:1", other.Value("server_urls").([]any)[0]})
 	fails("the second", "the answer has no catalog", two)

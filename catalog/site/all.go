@@ -18,29 +18,29 @@ import (
 	"bolt/puppet/eval"
 )
 
-// A Compiled is the outcome of the compilation for one node.
+// A Compiled is the result of the compilation for one node.
 type Compiled struct {
 	Node    string
 	Catalog *catalog.Catalog // nil after an error
 	Stored  *ordered.Map     // the catalog in PuppetDB's form, after Store
 	// Collected are the resources of other nodes in the catalog.
 	Collected []compile.Collected
-	// Inputs has the reads of the compilation; after an error, the reads before it. It is nil if the reads are
-	// not known, because Puppet compiled the catalog.
+	// Inputs has the reads of the compilation; after an error, the reads before it. It is nil if Puppet
+	// compiled the catalog, because then the reads are unknown.
 	Inputs *inputs.Record
 	Logs   []eval.Log
 	Err    error
 }
 
-// A Compiler compiles the catalog of a node. It is used by several goroutines.
+// A Compiler compiles the catalog of a node. It must be safe for concurrent use.
 type Compiler interface {
 	Compile(ctx context.Context, n Node) (*compile.Result, error)
 }
 
-// CompileAll compiles the catalogs of nodes, as many at a time as there are processors.
-// They come in the order of the nodes. A warning about a type that a module defines in Ruby is in
-// the Logs of the first node only. limit is the time for each; 0 is no limit. The Log of
-// a Node is not called. When ctx ends, the nodes that are left have its error.
+// CompileAll compiles the catalogs of nodes, as many at a time as there are processors. They come
+// in the order of the nodes. A warning about a type that a module defines in Ruby is in the Logs of
+// the first node only. limit is the time limit of each node; 0 is no limit. The Log of a Node is
+// not called. If ctx ends, the remaining nodes have its error.
 func CompileAll(ctx context.Context, c Compiler, nodes []Node, limit time.Duration) iter.Seq[*Compiled] {
 	all := inorder.Each(nodes, func(n Node) *Compiled {
 		ctx, cancel := program.Limited(ctx, limit)
@@ -65,7 +65,7 @@ func CompileAll(ctx context.Context, c Compiler, nodes []Node, limit time.Durati
 	}
 }
 
-// Store sets Stored. If PuppetDB could not take the catalog, this is the error of the node.
+// Store sets Stored. If PuppetDB could not store the catalog, this is the error of the node.
 func (c *Compiled) Store(o wire.Options) {
 	if c.Err != nil {
 		return
@@ -75,7 +75,7 @@ func (c *Compiled) Store(o wire.Options) {
 	}
 }
 
-// form is the form in which the catalog is stored.
+// form returns the form in which the catalog is stored.
 func (c *Compiled) form() json.Marshaler {
 	if c.Stored != nil {
 		return c.Stored

@@ -10,8 +10,7 @@ import (
 	"bolt/puppet/eval"
 )
 
-// explain adds to the error of an unknown name where that was looked for, and which
-// similar name there is.
+// explain adds the searched places and a similar name to the error of an unknown name.
 func (s *Site) explain(ctx context.Context, err error) error {
 	e, is := errors.AsType[*eval.Error](err)
 	if !is || ctx.Err() != nil {
@@ -35,7 +34,7 @@ func (s *Site) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// defined are the names that the main manifests define.
+// defined returns the names that the main manifests define.
 func (s *Site) defined(kind eval.Kind) (names []string) {
 	for _, p := range s.programs {
 		for _, d := range eval.Definitions(p, "") {
@@ -47,7 +46,7 @@ func (s *Site) defined(kind eval.Kind) (names []string) {
 	return names
 }
 
-// modules are the names of the modules, which can be those of classes.
+// modules returns the names of the modules, which can be names of classes.
 func (s *Site) modules() (names []string) {
 	for _, m := range s.names.Modules.All() {
 		names = append(names, m.Name)
@@ -55,7 +54,8 @@ func (s *Site) modules() (names []string) {
 	return names
 }
 
-// rubyTypes are the names of the types of Puppet and of those that modules define in Ruby.
+// rubyTypes returns the names of the types of Puppet and of the types that modules define
+// in Ruby.
 func (s *Site) rubyTypes() []string {
 	names := types.Names()
 	for _, m := range s.names.Modules.All() {

@@ -10,8 +10,8 @@ import (
 	"bolt/format/fault"
 )
 
-// ReadExports reads the exported resources in the catalogs of a directory, or of one file. It
-// keeps one catalog at a time. The error is a *fault.Error.
+// ReadExports reads the exported resources in the catalogs of a directory, or of one file. It keeps
+// only one catalog in memory. The error is a *fault.Error.
 func ReadExports(ctx context.Context, path string) (*exports.Index, error) {
 	named, err := files(path)
 	if err != nil {
@@ -30,9 +30,9 @@ func ReadExports(ctx context.Context, path string) (*exports.Index, error) {
 	return x, nil
 }
 
-// Gather compiles nodes as CompileAll does, and keeps their exported resources only. alone
-// is a compiler that collects none of other nodes. Gather returns the number of nodes whose compilation failed. The error is a *fault.Error, or the
-// cause of the end of ctx.
+// Gather compiles nodes as CompileAll does, and keeps only their exported resources. alone is a compiler that
+// does not collect exports of other nodes. Gather returns the number of nodes whose compilation failed. The
+// error is a *fault.Error, or the cause of the end of ctx.
 func Gather(ctx context.Context, alone Compiler, nodes []Node, limit time.Duration) (x *exports.Index, failed int, err error) {
 	x = &exports.Index{}
 	for c := range CompileAll(ctx, alone, nodes, limit) {

@@ -19,13 +19,14 @@ import (
 	"bolt/puppet/value"
 )
 
-// The directory testdata/exports/recorded has what Puppet 7.23 did with the environment in
-// testdata/exports/envs: the payloads that its client for PuppetDB 7.12 sent for all nodes,
-// and the catalog of mon, which collects from PuppetDB what web1 and web2 export.
+// The directory testdata/exports/recorded contains the recorded results of Puppet 7.23 for
+// the environment in testdata/exports/envs: the payloads that its client for PuppetDB 7.12
+// sent for all nodes, and the catalog of mon, which collects the exports of web1 and web2
+// from PuppetDB.
 const recorded = "testdata/exports/recorded"
 
-// shape is what two compilers must have in common of a payload or a catalog: the resources,
-// in their order, and the edges.
+// shape contains the parts of a payload or a catalog that two compilers must have in
+// common: the resources, in their order, and the edges.
 type shape struct {
 	Resources []struct {
 		Type, Title, Kind, File string
@@ -86,7 +87,8 @@ func exporting(t *testing.T) (*site.Site, []site.Node) {
 	return s, nodes
 }
 
-// Catalogs, and their PuppetDB forms, are those of Puppet, wherever the exports come from.
+// TestExports checks that catalogs and their PuppetDB forms equal Puppet's, for every
+// source of exports.
 func TestExports(t *testing.T) {
 	s, nodes := exporting(t)
 	fleet, failed, err := site.Gather(t.Context(), s.With(&exports.Index{}), nodes, 0)
@@ -133,7 +135,7 @@ func TestExports(t *testing.T) {
 			}
 			same(t, from+" "+stored, got, want)
 
-			// What was written is read as a catalog of the same node.
+			// A written catalog is read as a catalog of the same node.
 			back, err := catalog.Parse(got)
 			if err != nil || back.Name != c.Node || back.UUID != c.Catalog.UUID || len(back.Edges) < len(back.Resources())-2 {
 				t.Errorf("%s: %+v, %v", c.Node, back, err)
@@ -142,7 +144,8 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// Errors name the files; a node that fails in the first pass is counted.
+// TestExportsErrors checks that errors name the files, and that a node that fails in the
+// first pass is counted.
 func TestExportsErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

@@ -17,7 +17,7 @@ import (
 const maxCatalog = 256 << 20
 
 // files returns the catalogs of a file, or of all files of a directory that end in .json. The keys are the
-// nodes after which the files are named. The error is a *fault.Error.
+// node names in the file names. The error is a *fault.Error.
 func files(path string) (map[string]string, error) {
 	list := []string{path}
 	info, err := os.Stat(path)
@@ -38,8 +38,8 @@ func files(path string) (map[string]string, error) {
 	return byName, nil
 }
 
-// read reads the catalog of a file. A catalog without a name has that of its file. The error is a
-// *fault.Error.
+// read reads the catalog of a file. If a catalog has no name, it gets the name of its file. The
+// error is a *fault.Error.
 func read(ctx context.Context, name string) (*catalog.Catalog, error) {
 	text, err := readfile.Read(ctx, name, maxCatalog)
 	if err != nil {
@@ -64,7 +64,7 @@ func readOpen(ctx context.Context, name string, v seal.Vault) (*catalog.Catalog,
 	return v.Open(ctx, c)
 }
 
-// nodeOf returns the node after which Write names a file.
+// nodeOf returns the node for a file name of Write.
 func nodeOf(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), ".json")
 	if node, err := url.PathUnescape(name); err == nil {
@@ -73,7 +73,7 @@ func nodeOf(file string) string {
 	return name
 }
 
-// quoteGlob escapes the characters that have a meaning in a pattern of filepath.Glob.
+// quoteGlob escapes the special characters of a pattern of filepath.Glob.
 func quoteGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

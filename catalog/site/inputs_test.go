@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// node facts of the tests below.
+// nodeFacts are the facts of the node in the tests below.
 const nodeFacts = `{
 	"os": {"family": "Debian", "name": "Devuan", "release": {"major": "12", "full": "12.5"}},
 	"osfamily": "Debian", "fqdn": "web1.example.com", "networking": {"fqdn": "web1.example.com",
@@ -20,8 +20,8 @@ const nodeFacts = `{
 	"custom": "yes", "role": "web", "level": {"low": {"x": 1}}, "list": [1, {"a": 2}], "unused": {"deep": {"er": 1}}, "other": "o"
 }`
 
-// reading has programs, the facts of the node that they read, and the keys that they look up. A program is the
-// body of a class in a module with the files below.
+// reading lists programs, the facts that they read, and the keys that they look up. A program is the body of
+// a class in a module with the files below.
 var reading = []struct {
 	name, program string
 	facts         string // separated by blanks
@@ -145,7 +145,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// The reads of one compilation are also recorded for the next compilation of the same Site.
+// TestInputsTwice checks that the reads of one compilation are also recorded for the next
+// compilation of the same Site.
 func TestInputsTwice(t *testing.T) {
 	for _, c := range reading {
 		dir := t.TempDir()
@@ -163,7 +164,7 @@ func TestInputsTwice(t *testing.T) {
 	}
 }
 
-// changes are facts that differ from those of the node at one path each. The path has dots.
+// changes are facts that differ from the node's facts at one path each. The path has dots.
 var changes = []struct{ path, with string }{
 	{"os", `"a string"`}, {"os.family", `"RedHat"`}, {"os.name", `"Mint"`}, {"os.release", `{"major": "13"}`}, {"os.release.major", `"13"`},
 	{"os.release.full", `"12.6"`}, {"os.none", `"now"`}, {"osfamily", `"RedHat"`}, {"fqdn", `"web2.example.com"`}, {"networking.fqdn", `"web9.example.com"`},
@@ -173,8 +174,8 @@ var changes = []struct{ path, with string }{
 		`{"certname": "else.example.com", "authenticated": "remote"}`}, {"x", `"new"`},
 }
 
-// A change of a fact that is not recorded does not change the catalog, for every program and
-// every change; and most programs notice most changes that are recorded.
+// TestUnreadFacts checks, for every program and every change, that a change of a fact that is not
+// recorded does not change the catalog. Most programs also detect most changes that are recorded.
 func TestUnreadFacts(t *testing.T) {
 	noticed, unread := 0, 0
 	for _, c := range reading {
@@ -202,7 +203,7 @@ func TestUnreadFacts(t *testing.T) {
 	}
 }
 
-// touches reports whether a path is a recorded one, below one or above one.
+// touches reports whether a path is recorded, or is below or above a recorded path.
 func touches(r *inputs.Record, path []string) bool {
 	changed := inputs.New()
 	changed.Variable("facts", path)
@@ -229,7 +230,7 @@ func with(h *value.Hash, path []string, v value.Value) *value.Hash {
 	return h.With(value.String(path[0]), v)
 }
 
-// After an error, the record has the reads before the error.
+// TestInputsOfFailure checks that after an error, the record has the reads before the error.
 func TestInputsOfFailure(t *testing.T) {
 	for _, c := range []struct{ program, facts string }{
 		{"if $facts['custom'] { fail($facts['os']['family']) }", "custom os.family"},
@@ -247,8 +248,8 @@ func TestInputsOfFailure(t *testing.T) {
 	}
 }
 
-// A variable that a manifest sets in the top scope is recorded, because a fact of that name is
-// an error.
+// TestInputsOfTopScope checks that a variable that a manifest sets in the top scope is recorded,
+// because a fact with this name is an error.
 func TestInputsOfTopScope(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"e/manifests/site.pp": "$own = 1 notify { \"${own} ${facts['os']['name']}\": } node default { $role = 'x' notify { $role: } }"})
@@ -262,7 +263,8 @@ func TestInputsOfTopScope(t *testing.T) {
 	}
 }
 
-// A record has names of facts and keys, but never values of facts, of data or of Sensitive.
+// TestNoSecretInInputs checks that a record has names of facts and keys, but never values of facts,
+// of data or of Sensitive.
 func TestNoSecretInInputs(t *testing.T) {
 	const secret = "hunter2"
 	dir := t.TempDir()
@@ -289,7 +291,8 @@ func TestNoSecretInInputs(t *testing.T) {
 	}
 }
 
-// An error about the type of a value from data has the key, the level of the hierarchy and the file.
+// TestDataErrors checks that an error about the type of a value from data has the key, the level of
+// the hierarchy and the file.
 func TestDataErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

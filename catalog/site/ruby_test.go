@@ -10,8 +10,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// Resources of a type that a module defines in Ruby are compiled. One warning for all nodes
-// says that they are not checked.
+// TestRubyTypes checks that resources of a type that a module defines in Ruby are compiled,
+// and that one warning for all nodes reports that they are not checked.
 func TestRubyTypes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -53,8 +53,8 @@ func TestRubyTypes(t *testing.T) {
 	}
 }
 
-// The error for an unknown name says where it was looked for, and which name is near. The
-// error for a function in Ruby has a hint.
+// TestUnknownNames checks that the error for an unknown name lists the searched places and
+// a similar name, and that the error for a function in Ruby has a hint.
 func TestUnknownNames(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -96,7 +96,8 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// Data of the parameters of a class is interpolated in the scope of the class.
+// TestParametersInScope checks that data of the parameters of a class is interpolated in
+// the scope of the class.
 func TestParametersInScope(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

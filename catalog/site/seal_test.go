@@ -16,7 +16,8 @@ import (
 	"bolt/format/fault"
 )
 
-// vault encrypts as a vault with random keys does: equal texts give different values.
+// vault encrypts as a vault with random keys does: equal texts result in different
+// values.
 func vault() seal.Vault {
 	n := 0
 	return seal.Vault{
@@ -38,7 +39,8 @@ const withSecrets = `{"name":"n1","resources":[
 {"type":"User","title":"c","parameters":{"password":"ENC[PKCS7,of somebody else]"},"sensitive_parameters":["password"]},
 {"type":"Notify","title":"d"}]}`
 
-// The secrets of a catalog in a file are encrypted, and come back.
+// TestSecretsInFiles checks that the secrets of a catalog in a file are encrypted,
+// and are decrypted when it is read.
 func TestSecretsInFiles(t *testing.T) {
 	c, err := catalog.Parse([]byte(withSecrets))
 	if err != nil {
@@ -76,7 +78,7 @@ func TestSecretsInFiles(t *testing.T) {
 	if n := compare(vault()); n != 0 {
 		t.Errorf("%d resources differ, although their secrets are equal", n)
 	}
-	// Without the key, it is not known whether secrets are equal.
+	// Without the key, secrets cannot be compared.
 	if n := compare(seal.Vault{}); n != 3 {
 		t.Errorf("%d resources differ without the key, want 3", n)
 	}
@@ -94,7 +96,7 @@ func TestSecretsInFiles(t *testing.T) {
 	}
 }
 
-// Without keys, a catalog with secrets is not written.
+// TestNoKeys checks that without keys, a catalog with secrets is not written.
 func TestNoKeys(t *testing.T) {
 	c, err := catalog.Parse([]byte(withSecrets))
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"bolt/internal/inorder"
 )
 
-// A Side is the catalogs of one side of a comparison, or of a search. Those of files are read when
-// they are needed, so that the catalogs of a fleet need not fit in memory.
+// A Side contains the catalogs of one side of a comparison, or of a search. Catalogs in files are
+// read when they are needed, so that the catalogs of all nodes need not fit in memory.
 type Side struct {
 	compiled map[string]*catalog.Catalog
-	files    map[string]string // paths, by the nodes that they are named after
-	single   bool              // one file, which has any name, or one node
+	files    map[string]string // paths, by the node names in the file names
+	single   bool              // one file, with any name, or one node
 	vault    seal.Vault
 }
 
@@ -32,7 +32,7 @@ func ReadSide(path string, v seal.Vault) (*Side, error) {
 	return &Side{files: list, single: err == nil && !info.IsDir(), vault: v}, nil
 }
 
-// CompiledSide is catalogs by the names of their nodes.
+// CompiledSide returns a Side of catalogs by the names of their nodes.
 func CompiledSide(byNode map[string]*catalog.Catalog) *Side {
 	return &Side{compiled: byNode, single: len(byNode) == 1}
 }
@@ -53,7 +53,7 @@ func (s *Side) Keep(other *Side) {
 
 func (s *Side) has(name string) bool { return s.compiled[name] != nil || s.files[name] != "" }
 
-// names are sorted.
+// names returns the sorted names of the nodes.
 func (s *Side) names() (list []string) {
 	for name := range s.compiled {
 		list = append(list, name)
@@ -65,7 +65,7 @@ func (s *Side) names() (list []string) {
 	return list
 }
 
-// load returns a catalog; nil if the side has none of this name. The error is a *fault.Error.
+// load returns a catalog, or nil if the side does not have the node. The error is a *fault.Error.
 func (s *Side) load(ctx context.Context, name string) (*catalog.Catalog, error) {
 	if file, is := s.files[name]; is {
 		return readOpen(ctx, file, s.vault)
@@ -73,8 +73,8 @@ func (s *Side) load(ctx context.Context, name string) (*catalog.Catalog, error) 
 	return s.compiled[name], nil
 }
 
-// Each calls a function for each catalog, for several at the same time. The error is the first one
-// of f or a *fault.Error.
+// Each calls a function for each catalog, for several catalogs at the same time. The error is the
+// first one of f or a *fault.Error.
 func (s *Side) Each(ctx context.Context, f func(*catalog.Catalog) error) error {
 	return each(s.names(), func(name string) (done, error) {
 		c, err := s.load(ctx, name)
@@ -88,8 +88,8 @@ func (s *Side) Each(ctx context.Context, f func(*catalog.Catalog) error) error {
 // Differences are the differences between the catalogs of nodes.
 type Differences struct {
 	Changes map[string][]diff.Change // by the names of the nodes
-	// Before and After are the nodes that only this side has, sorted. All of their resources
-	// are Changes.
+	// Before and After are the nodes that only one side has, sorted. All of their resources are
+	// Changes.
 	Before, After []string
 }
 
@@ -112,7 +112,7 @@ func (d *Differences) Single(node string) bool {
 }
 
 // Compare compares the catalogs of nodes. If both sides are one file or one node, these are compared,
-// whatever their names are. The error is a *fault.Error.
+// even if their names differ. The error is a *fault.Error.
 func Compare(ctx context.Context, before, after *Side) (*Differences, error) {
 	names := append(before.names(), after.names()...)
 	slices.Sort(names)
@@ -177,9 +177,9 @@ const (
 	onlyAfter
 )
 
-// each works on names at the same time, and passes the results to a function, in the order of the names. The
-// function reports whether the node is new. The error is the first error, or an error that two names have the
-// catalog of one node.
+// each works on several names at the same time, and passes the results to a function, in the order of the
+// names. The function reports whether the node is new. The error is the first error, or an error that two
+// names have the catalog of one node.
 func each(names []string, work func(name string) (done, error), to func(done) bool) error {
 	type result struct {
 		done

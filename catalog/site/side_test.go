@@ -12,7 +12,7 @@ import (
 	"bolt/catalog/site"
 )
 
-// text is a catalog with a file of this mode.
+// text returns a catalog with a file of this mode.
 func text(node, mode string) string {
 	return fmt.Sprintf(`{"name":%q,"resources":[{"type":"File","title":"/a","parameters":{"mode":%q}}]}`, node, mode)
 }
@@ -26,7 +26,8 @@ func side(t *testing.T, path string) *site.Side {
 	return s
 }
 
-// Nodes are compared with those of the same name; a file is compared with any file.
+// TestCompare checks that nodes are compared by name, and that a file is compared
+// with any file.
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -85,7 +86,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Nodes that only one side has differ, also without resources.
+// TestOneSide checks that a node that only one side has differs, also without
+// resources.
 func TestOneSide(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -101,7 +103,8 @@ func TestOneSide(t *testing.T) {
 	}
 }
 
-// A file that cannot be read or is no catalog is an error that names it.
+// TestUnreadable checks that the error about a file that cannot be read or is not a
+// catalog names the file.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"bad/n.json": "{", "empty/x": "", "ok/n.json": text("n", "0")})
@@ -117,7 +120,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A pattern has * for any text.
+// TestSearch checks that * in a pattern matches any text.
 func TestSearch(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"n.json": `{"name":"n","resources":[{"type":"File","title":"/etc/a.conf"},{"type":"Web::Vhost","title":"a*[b]"},{"type":"File","title":"/x"}]}`, "m.json": text("m", "0")})
@@ -154,7 +157,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A resource that is not there is answered with similar ones.
+// TestSimilar checks that similar resources are suggested for a missing resource.
 func TestSimilar(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"n.json": `{"name":"n","resources":[{"type":"File","title":"/etc/nginx/nginx.conf"},{"type":"Package","title":"nginx"},{"type":"Service","title":"nginx"},` +

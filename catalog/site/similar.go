@@ -34,7 +34,7 @@ func similar(c *catalog.Catalog, ref catalog.Ref) []string {
 
 // near reports whether a word is probably a misspelt name.
 func near(word, name string) bool {
-	const most = 2 // slips, more of which Near does not accept
+	const most = 2 // errors, more of which Near does not accept
 	return max(len(word)-len(name), len(name)-len(word)) <= most && spelling.Near(strings.ToLower(word), []string{strings.ToLower(name)}) != ""
 }
 

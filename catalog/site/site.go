@@ -1,8 +1,8 @@
-// Package site compiles the nodes of one environment of Puppet code: a directory with
-// manifests, modules, hiera.yaml and environment.conf.
+// Package site compiles the nodes of one environment of Puppet code: a directory with manifests,
+// modules, hiera.yaml and environment.conf.
 //
-// A Site reads the main manifests once. Files of modules and data are read when a
-// compilation needs them, and kept for the others. Sites do not see each other.
+// A Site reads the main manifests once. It reads files of modules and data when a compilation needs
+// them, and caches them for other compilations. Sites share no state.
 package site
 
 import (
@@ -53,8 +53,8 @@ type Site struct {
 	exports  compile.Exports
 }
 
-// With returns a Site of the same code that collects exported resources. nil collects those
-// of the node itself only.
+// With returns a Site of the same code that collects exported resources. If e is nil, it only
+// collects exports of the node itself.
 func (s *Site) With(e compile.Exports) *Site {
 	made := *s
 	made.exports = e
@@ -72,8 +72,8 @@ func (s *Site) Of(main *syntax.Program) *Site {
 // A Source is the text of a manifest, and the name of its file.
 type Source struct{ Name, Text string }
 
-// New makes a Site of manifests and of an environment whose modules and data are known
-// already, such as those of a project. The error is a *fault.Error.
+// New makes a Site from manifests and from an environment whose modules and data are already known,
+// such as a project's. The error is a *fault.Error.
 func New(name string, o environment.Options, sources []Source) (*Site, error) {
 	var programs []*syntax.Program
 	for _, src := range sources {
@@ -90,10 +90,10 @@ func newSite(name string, o environment.Options, programs []*syntax.Program) *Si
 	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), names: &unknown.Names{Modules: o.Modules, Modulepath: o.Modules.Dirs()}, now: o.Now, server: serverFacts(name)}
 }
 
-// languageVersion is the version of Puppet whose language is compiled.
+// languageVersion is the version of Puppet whose language is implemented.
 const languageVersion = "8.11.0"
 
-// serverFacts are $server_facts: facts of the machine that compiles.
+// serverFacts returns $server_facts: facts of the machine that compiles.
 func serverFacts(env string) *value.Hash {
 	var b value.HashBuilder
 	put := func(name, text string) { b.Put(value.String(name), value.String(text)) }
@@ -125,9 +125,9 @@ func directory(path, name string) (string, error) {
 	return dir, nil
 }
 
-// Open reads the environment with a name below a directory, as Puppet's setting
-// environmentpath has it. The Modules and Dir of o are replaced by those of the
-// environment, and its Hiera is the global layer; builtin are modules that every environment has. An error is a *fault.Error.
+// Open reads the environment with a name below a directory, like the directory of Puppet's setting
+// environmentpath. The Modules and Dir of o are replaced by those of the environment, and its Hiera is the
+// global layer. builtin are modules that every environment has. An error is a *fault.Error.
 func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
 	dir, err := directory(path, name)
 	if err != nil {
@@ -149,13 +149,12 @@ func Open(ctx context.Context, path, name string, o environment.Options, builtin
 	return newSite(name, o, programs), nil
 }
 
-// valid reports whether a name can be one of an environment (Puppet, "Creating
-// environments").
+// valid reports whether a name can be the name of an environment (Puppet, "Creating environments").
 func valid(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// manifests parses a manifest, or all of a directory in the order of their paths. A
+// manifests parses a manifest, or all manifests of a directory in the order of their paths. A
 // directory that does not exist has none.
 func manifests(ctx context.Context, path string) (programs []*syntax.Program, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -191,7 +190,7 @@ func manifests(ctx context.Context, path string) (programs []*syntax.Program, er
 	return programs, nil
 }
 
-// parse parses and checks a manifest. The error is a *fault.Error with the first place.
+// parse parses and checks a manifest. The error is a *fault.Error with the first position.
 func parse(src Source) (*syntax.Program, error) {
 	p, err := source(src)
 	if err == nil {
@@ -209,7 +208,7 @@ func parse(src Source) (*syntax.Program, error) {
 
 func place(at syntax.Position, kind string) *ordered.Map {
 	m := ordered.Of("file", at.File, "line", int64(at.Line))
-	if at.Column > 0 { // of Ruby, only the line is known
+	if at.Column > 0 { // for Ruby, only the line is known
 		m.Set("column", int64(at.Column))
 	}
 	m.Set("kind", kind)
@@ -221,26 +220,27 @@ type Node struct {
 	Name    string // the certname
 	Facts   *value.Hash
 	Classes []string // are evaluated after the node definition; names in lower case
-	// A classifier assigns the rest. Declared are classes with parameters, Variables (nil for
-	// none) are variables of the top scope, and Environment is a name, "" for that of the
-	// compiler.
+	// A classifier assigns the other fields. Declared are classes with parameters, Variables (nil
+	// for none) are variables of the top scope, and Environment is a name; "" means the environment
+	// of the compiler.
 	Declared    []compile.Class
 	Variables   *value.Hash
 	Environment string
 	// Resolve makes bolt's compiler call the functions of Deferred values.
 	Resolve bool
-	// As has the variables and facts of programs, in place of Facts and Variables. If As is nil, programs have
-	// the variables and facts of a node of a Puppet Server. Its Limits, Log and Inputs are not used.
+	// As contains the variables and facts of programs, in place of Facts and Variables. If As is nil,
+	// programs have the variables and facts of a node of a Puppet Server. The Limits, Log and Inputs of As
+	// are not used.
 	As     *environment.Node
 	Limits eval.Limits
-	Log    func(eval.Log) // gets messages of programs; nil: they are lost
-	// Inputs gets the record of the compilation's reads before the compilation begins. If Inputs is nil, reads
-	// are not recorded. Compilers that cannot record reads do not call Inputs.
+	Log    func(eval.Log) // receives messages of programs; nil drops them
+	// Inputs receives the record of the compilation's reads before the compilation begins. If Inputs is nil,
+	// reads are not recorded. Compilers that cannot record reads do not call Inputs.
 	Inputs func(*inputs.Record)
 }
 
-// Compile compiles the static catalog of a node. Compile warns about a source that cannot be resolved, a value
-// that a type refuses, and a cycle. Puppet compiles such catalogs, but does not apply them. The error is an
+// Compile compiles the static catalog of a node. It warns about a source that cannot be resolved, a value
+// that a type rejects, and a cycle. Puppet compiles such catalogs, but does not apply them. The error is an
 // *eval.Error or syntax.Errors.
 func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	var node environment.Node
@@ -287,13 +287,13 @@ func names(h *value.Hash) (list []string) {
 }
 
 // The kinds of warnings about catalogs that Puppet compiles and does not apply: resources that wait
-// for each other, and values that a type refuses.
+// for each other, and values that a type rejects.
 const (
 	KindOrder = "order"
 	KindValue = "value"
 )
 
-// warn logs the mistakes that prevent the apply of a catalog. log may be nil.
+// warn logs the errors that prevent the apply of a catalog. log may be nil.
 func warn(c *catalog.Catalog, log func(eval.Log)) {
 	if log == nil {
 		return
@@ -370,7 +370,8 @@ func readConfig(ctx context.Context, dir string) (*config, error) {
 	return c, nil
 }
 
-// within is a path in a setting: it is relative to the directory of the environment.
+// within returns a path in a setting as an absolute path; it is relative to the directory of the
+// environment.
 func within(dir, path string) string {
 	path = strings.ReplaceAll(path, "$confdir", "/etc/puppetlabs/puppet")
 	path = strings.ReplaceAll(path, "$codedir", filepath.Dir(filepath.Dir(dir)))
@@ -380,8 +381,8 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// factsIn takes the facts out of the forms in which programs write them: {"name": ...,
-// "values": {...}}, or the facts themselves.
+// factsIn returns the facts in one of the forms that programs write: {"name": ..., "values":
+// {...}}, or the facts themselves.
 func factsIn(h *value.Hash) *value.Hash {
 	v, _ := h.GetString("values")
 	if values, is := v.(*value.Hash); is {
@@ -392,8 +393,8 @@ func factsIn(h *value.Hash) *value.Hash {
 	return h
 }
 
-// Failure is the error of a compilation for people and programs: its details have the
-// place.
+// Failure returns the error of a compilation for people and programs: its details contain the
+// position.
 func Failure(node string, err error) *fault.Error {
 	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err)}
 	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {

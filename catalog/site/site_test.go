@@ -20,7 +20,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// write makes files below a directory.
+// write writes files below a directory.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -61,7 +61,8 @@ func message(t *testing.T, c *catalog.Catalog, title string) any {
 	return r.Params.Value("message")
 }
 
-// Manifests, modules, data and facts of an environment come together.
+// TestEnvironment compiles with manifests, modules, data and facts of an environment
+// together.
 func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -92,7 +93,7 @@ func TestEnvironment(t *testing.T) {
 	message(t, compiled(t, dir, "test", site.Node{Name: "x"}), "other")
 }
 
-// The directory of the manifests can be a link.
+// TestLinkedManifests checks that the directory of the manifests can be a link.
 func TestLinkedManifests(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"elsewhere/a.pp": "notify { 'a': message => $clientcert }", "e/hiera.yaml": "version: 5\n"})
@@ -104,7 +105,8 @@ func TestLinkedManifests(t *testing.T) {
 	}
 }
 
-// environment.conf says where manifests and modules are.
+// TestEnvironmentConf checks that environment.conf sets the paths of manifests and
+// modules.
 func TestEnvironmentConf(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -132,7 +134,7 @@ func TestEnvironmentConf(t *testing.T) {
 	}
 }
 
-// Nodes are compiled at the same time and do not see each other.
+// TestConcurrent checks that nodes are compiled at the same time and share no state.
 func TestConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -168,7 +170,8 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-// Facts come alone, or as programs of Puppet write them; $trusted can be one of them.
+// TestFacts reads facts alone, and in the form that programs of Puppet write. $trusted
+// can be one of them.
 func TestFacts(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":1,"b":2}`:                 "a b",
@@ -201,7 +204,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// All nodes come in their order; an error is of one node only.
+// TestCompileAll checks that all nodes come in their order, and that an error only
+// affects one node.
 func TestCompileAll(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"e/manifests/site.pp": "notice('said')\nif $trusted['certname'] == 'n3' { fail('no') }"})
@@ -223,10 +227,10 @@ func TestCompileAll(t *testing.T) {
 	if i != len(nodes) {
 		t.Errorf("%d nodes", i)
 	}
-	for range site.CompileAll(t.Context(), s, nodes, 0) { // the rest is given up
+	for range site.CompileAll(t.Context(), s, nodes, 0) { // the other nodes are not compiled
 		break
 	}
-	// The limit of time is that of a node.
+	// The time limit applies to each node.
 	write(t, dir, map[string]string{"e/manifests/site.pp": "if $trusted['certname'] == 'n1' { Integer[1, 1000000000].each |$i| { } }"})
 	if s, err = site.Open(t.Context(), dir, "e", options, nil); err != nil {
 		t.Fatal(err)
@@ -238,10 +242,11 @@ func TestCompileAll(t *testing.T) {
 	}
 }
 
-// project is an environment without modules.
+// project returns an environment without modules.
 var project = environment.Options{Modules: modules.NewPath(modules.Module{}), Getenv: os.LookupEnv, Now: time.Now}
 
-// A graph in YAML and the manifest with the same resources make the same catalog.
+// TestGraph checks that a graph in YAML and the manifest with the same resources make
+// the same catalog.
 func TestGraph(t *testing.T) {
 	const graph = `graph: web
 resources:
@@ -291,7 +296,7 @@ File['/etc/web'] ~> Service['web']
 	}
 }
 
-// Mistakes in graphs have their places.
+// TestGraphErrors checks the positions of errors in graphs.
 func TestGraphErrors(t *testing.T) {
 	const begin = "graph: g\nresources:\n"
 	for text, want := range map[string]string{
@@ -314,7 +319,8 @@ func TestGraphErrors(t *testing.T) {
 	}
 }
 
-// TestClassified: classes with parameters, variables and environments of a classifier.
+// TestClassified checks classes with parameters, variables and environments of a
+// classifier.
 func TestClassified(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

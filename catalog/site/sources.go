@@ -25,7 +25,7 @@ func Sources(ctx context.Context, path, name string) (*static.Sources, error) {
 }
 
 // Resolve makes the catalog of a node static. A source that cannot be resolved is a warning,
-// because a target may still have what it needs. The error is that of ctx.
+// because the target may not need its content. The error is the error of ctx.
 func Resolve(ctx context.Context, files *static.Sources, c *catalog.Catalog, n Node) error {
 	problems, err := files.Resolve(ctx, c)
 	if err != nil || n.Log == nil {

@@ -17,8 +17,8 @@ import (
 	"bolt/puppet/value"
 )
 
-// NodeOf is a node with facts as data; nil for none. classes are names as users write
-// them. The error is a *fault.Error.
+// NodeOf returns a node with facts as data; nil for none. classes are names as users write them.
+// The error is a *fault.Error.
 func NodeOf(name string, facts *ordered.Map, classes []string) (Node, error) {
 	h, err := environment.Hash(facts)
 	if err != nil {
@@ -27,7 +27,7 @@ func NodeOf(name string, facts *ordered.Map, classes []string) (Node, error) {
 	return Node{Name: name, Facts: h, Classes: classNames(classes)}, nil
 }
 
-// ReadNode is a node with the facts of a file, "" for none. The error is a *fault.Error.
+// ReadNode returns a node with the facts of a file, "" for none. The error is a *fault.Error.
 func ReadNode(ctx context.Context, name, file string, classes []string) (Node, error) {
 	n := Node{Name: name, Facts: value.NewHash(), Classes: classNames(classes)}
 	if file == "" {
@@ -64,8 +64,7 @@ func ReadOne(ctx context.Context, path string, v seal.Vault) (*catalog.Catalog, 
 	return nil, e
 }
 
-// Find returns the resource that a text such as File[/etc/motd] names. The error is a
-// *fault.Error.
+// Find returns the resource for a reference such as File[/etc/motd]. The error is a *fault.Error.
 func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 	e := fault.New(Kind, "The catalog of %s has no %s.", c.Name, text)
 	e.Hint = "Run \"bolt catalog show\" without a resource to list all resources."
@@ -103,7 +102,7 @@ type Found struct {
 	Similar   []string      // suggestions, if Resources is empty
 }
 
-// Search returns the resources that a pattern matches. The error is a *fault.Error.
+// Search returns the resources that match a pattern. The error is a *fault.Error.
 func Search(ctx context.Context, sides []*Side, pattern string) (*Found, error) {
 	match, ref, err := matcher(pattern)
 	if err != nil {
@@ -172,7 +171,7 @@ func matcher(pattern string) (match func(catalog.Ref) bool, ref catalog.Ref, err
 	}, catalog.Ref{Type: typ, Title: title}, nil
 }
 
-// matches reports whether a text begins with the first word, ends with the last one, and has
+// matches reports whether a text begins with the first word, ends with the last one, and contains
 // the others between them in their order.
 func matches(words []string, text string) bool {
 	text, found := strings.CutPrefix(text, words[0])

@@ -11,9 +11,9 @@ import (
 	"bolt/internal/atomicfile"
 )
 
-// Write writes a catalog, or its PuppetDB form if it has one, to the file NODE.json in a
-// directory, which is made if there is none. The file is whole at any time, and only its owner
-// can read it. The secrets of a catalog are encrypted; PuppetDB's form has none. The error is a *fault.Error.
+// Write writes a catalog, or its PuppetDB form if it has one, to the file NODE.json in a directory. It makes
+// the directory if it does not exist. The file is complete at any time, and only its owner can read it. The
+// secrets of a catalog are encrypted; PuppetDB's form has no secrets. The error is a *fault.Error.
 func Write(ctx context.Context, dir string, c *Compiled, v seal.Vault) (name string, err error) {
 	name = filepath.Join(dir, url.PathEscape(c.Node)+".json")
 	form := c.form()

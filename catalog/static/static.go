@@ -1,11 +1,10 @@
-// Package static makes catalogs static: it adds the digest, owner and mode of the files
-// that the sources of File and Concat_fragment resources name, as they are at the time of the compilation.
-// What is applied later then does not depend on the files any more.
+// Package static makes catalogs static: it adds the digest, owner and mode of the files that File and
+// Concat_fragment resources name as sources, at the time of the compilation. A later apply does not depend
+// on the files any more.
 //
-// Sources of the form puppet:///modules/MODULE/PATH are resolved, and those of the mounts
-// scripts and tasks, which Puppet has as well. A source that is an absolute path names a
-// file of the target, as in Puppet, and is left alone; so is a source with the name of a
-// server.
+// Sources of the form puppet:///modules/MODULE/PATH are resolved, and sources of the mounts scripts and
+// tasks, which Puppet has as well. As in Puppet, a source that is an absolute path names a file of the
+// target; it is left unchanged. So is a source with the name of a server.
 //
 // The reference is Puppet's file server and the static catalogs of Puppet Server.
 package static
@@ -23,8 +22,8 @@ import (
 	"bolt/modules"
 )
 
-// Sources finds the files of sources. It reads a file again only when that has changed,
-// and is safe for concurrent use.
+// Sources finds the files of sources. It reads a file again only if the file has changed, and is
+// safe for concurrent use.
 type Sources struct {
 	modules *modules.Path
 	sums    sums
@@ -145,8 +144,8 @@ func (s *Sources) file(ctx context.Context, c *catalog.Catalog, r *catalog.Resou
 	return absent(sources)
 }
 
-// trees adds the metadata of the first source that exists, or of all if sourceselect says so.
-// msg is the problem, "" for none; left is a problem with files that are left out.
+// trees adds the metadata of the first source that exists, or of all sources if sourceselect is
+// all. msg is the problem, "" for none; left is a problem with files that are left out.
 func (s *Sources) trees(ctx context.Context, c *catalog.Catalog, r *catalog.Resource, sources []string) (msg, left string) {
 	var trees []catalog.Tree
 	w := s.walk(r)
@@ -208,13 +207,13 @@ func unreadable(source string, err error) string {
 	return fmt.Sprintf("is %s, and it could not be read: %v", source, err)
 }
 
-// A place is where the file of a source is.
+// A place is the path and the URI of the file of a source.
 type place struct{ path, uri string }
 
 // folders are the folders of modules, by the names of their mounts.
 var folders = map[string]string{"modules": "files", "scripts": "scripts", "tasks": "tasks"}
 
-// find returns the place of a source. It does not look whether there is a file. msg is the
+// find returns the place of a source. It does not check whether the file exists. msg is the
 // problem, if there is one.
 func (s *Sources) find(source string) (at place, msg string) {
 	rest, local := strings.CutPrefix(source, scheme+"///")
@@ -241,7 +240,7 @@ func (s *Sources) find(source string) (at place, msg string) {
 	return place{filepath.Join(m.Dir, filepath.FromSlash(in)), scheme + "///" + path.Join("modules", module, in)}, ""
 }
 
-// walk are the parameters of a resource that decide which files a source has.
+// walk returns the parameters of a resource that select the files of a source.
 func (s *Sources) walk(r *catalog.Resource) *walk {
 	w := &walk{sums: &s.sums, links: "manage", limit: -1, most: -1, ignore: texts(r.Params.Value("ignore"))}
 	if v := texts(r.Params.Value("links")); v != nil {

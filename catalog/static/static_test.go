@@ -16,7 +16,7 @@ import (
 	"bolt/modules"
 )
 
-// sources are the files of a module m, and the Sources that find them.
+// sources returns the files of a module m, and the Sources that find them.
 func sources(t *testing.T) (dir string, s *static.Sources) {
 	t.Helper()
 	dir = t.TempDir()
@@ -38,7 +38,7 @@ func sources(t *testing.T) (dir string, s *static.Sources) {
 	return dir, static.New(modules.NewPath(modules.Module{}, dir))
 }
 
-// one is a catalog with File[/f].
+// one returns a catalog with File[/f].
 func one(t *testing.T, params ...any) *catalog.Catalog {
 	t.Helper()
 	c := &catalog.Catalog{Name: "n"}
@@ -48,7 +48,7 @@ func one(t *testing.T, params ...any) *catalog.Catalog {
 	return c
 }
 
-// The metadata are those of the files, and those of Puppet Server have the same shape.
+// TestFile checks that the metadata are those of the files, in the form of Puppet Server.
 func TestFile(t *testing.T) {
 	dir, s := sources(t)
 	c := one(t, "source", []any{"puppet:///modules/m/none", "puppet:///modules/m/a"})
@@ -62,7 +62,7 @@ func TestFile(t *testing.T) {
 	if got := *c.Files["/f"]; got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	// A change of the file is a change of the digest.
+	// A change of the file changes the digest.
 	before := c.Digest()
 	if err := os.WriteFile(want.Path, []byte("changed\n"), 0o640); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestFile(t *testing.T) {
 	if _, err := s.Resolve(t.Context(), after); err != nil || after.Digest() == before {
 		t.Errorf("the digest is %s as before (%v)", before, err)
 	}
-	// With source_permissions, owner and mode count.
+	// With source_permissions, owner and mode matter.
 	owned := one(t, "source", "puppet:///scripts/m/run.sh", "source_permissions", "use")
 	if _, err := s.Resolve(t.Context(), owned); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// The parameters of a resource decide which files a directory has.
+// TestTree checks that the parameters of a resource select the files of a directory.
 func TestTree(t *testing.T) {
 	_, s := sources(t)
 	for _, k := range []struct {
@@ -130,7 +130,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// What cannot be resolved is told, and a source that only the target can resolve is left alone.
+// TestUnresolved checks that an unresolvable source is reported, and that a source that only
+// the target can resolve is left unchanged.
 func TestUnresolved(t *testing.T) {
 	_, s := sources(t)
 	for _, k := range []struct {
@@ -163,7 +164,8 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// Of a directory with FIFOs and sockets, these are left out, and the rest is there.
+// TestSpecialFiles checks that FIFOs and sockets of a directory are left out, and that all
+// other files are included.
 func TestSpecialFiles(t *testing.T) {
 	dir, s := sources(t)
 	for _, name := range []string{"aa", "sub/p1", "sub/p2", "zz"} {
@@ -179,7 +181,7 @@ func TestSpecialFiles(t *testing.T) {
 	if trees := c.Trees["/f"]; len(trees) != 1 || len(trees[0].Files) != 9 {
 		t.Errorf("the trees are %v", trees)
 	}
-	// A link that leads nowhere is an error of the link, and not a missing source.
+	// A broken link is an error of the link, and not a missing source.
 	if err := os.Symlink("nowhere", filepath.Join(dir, "m/files/tree/away")); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// A secret source is not in a message.
+// TestSecretSource checks that a secret source is not in a message.
 func TestSecretSource(t *testing.T) {
 	_, s := sources(t)
 	for _, source := range []string{"puppet:///modules/m/hush", "puppet:///hush/x", "puppet://hush/modules/m/a"} {
@@ -203,7 +205,7 @@ func TestSecretSource(t *testing.T) {
 	}
 }
 
-// The end of the context ends the reading of files.
+// TestCancelled checks that the end of the context ends the reading of files.
 func TestCancelled(t *testing.T) {
 	_, s := sources(t)
 	ctx, cancel := context.WithCancel(t.Context())

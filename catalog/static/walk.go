@@ -37,13 +37,13 @@ type walk struct {
 
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// plainMode is the mode that is recorded if that of the source is not applied.
+// plainMode is the recorded mode if the mode of the source is not applied.
 const plainMode = 0o644
 
-// timeFormat is that of Ruby's Time#to_s, which the checksums of directories have.
+// timeFormat is the format of Ruby's Time#to_s, which is used in the checksums of directories.
 const timeFormat = "2006-01-02 15:04:05 -0700"
 
-// meta is the metadata of one file; relative is "" if it is not in a tree.
+// meta returns the metadata of one file; relative is "" if it is not in a tree.
 func (w *walk) meta(ctx context.Context, root, relative string) (*catalog.FileMeta, error) {
 	name := filepath.Join(root, filepath.FromSlash(relative))
 	look := os.Lstat
@@ -85,7 +85,7 @@ func changed(info fs.FileInfo) time.Time {
 }
 
 // tree returns the metadata of a file or directory and of all files below it, sorted by name. A directory
-// precedes its content. left are the paths below root of files that have no content, which are left out.
+// precedes its content. left are the paths below root of files without content, which are left out.
 //
 // Differs from Puppet: it serves these files, and the target fails when it applies them.
 func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta, left []string, err error) {
@@ -103,7 +103,7 @@ func (w *walk) tree(ctx context.Context, root string) (files []*catalog.FileMeta
 		case err != nil && level > 0 && errors.Is(err, errSpecial):
 			left = append(left, relative)
 			return nil
-		case err != nil && level > 0 && missing(err): // only the source itself is missing then
+		case err != nil && level > 0 && missing(err): // otherwise only the source itself is missing
 			return fmt.Errorf("%s leads to no file", filepath.Join(root, filepath.FromSlash(relative)))
 		case err != nil:
 			return err
@@ -140,7 +140,7 @@ func (w *walk) ignored(name string) bool {
 	return slices.ContainsFunc(w.ignore, func(pattern string) bool { return glob.File(pattern, name, false) })
 }
 
-// sums keeps the digests of files that have not changed.
+// sums caches the digests of unchanged files.
 type sums struct{ m sync.Map } // path to sum
 
 type sum struct {

@@ -67,10 +67,10 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 	return errs
 }
 
-// CheckForms returns the values of a resource that do not have the form that its type requires,
-// and the first problem with its parameters together. Check does not check these, because the
-// types that bolt applies check them when a run is prepared. Values of secrets and Deferred
-// values are treated as by Check.
+// CheckForms returns errors for the values of a resource that do not have the form that its type
+// requires, and for the first problem with its parameters together. Check does not check these,
+// because the types that bolt applies check them when a run is prepared. CheckForms treats values
+// of secrets and Deferred values like Check.
 func CheckForms(r *catalog.Resource) (errs []*ValueError) {
 	bad := func(param, problem string) { errs = append(errs, &ValueError{r, param, problem}) }
 	typ := strings.ToLower(r.Type)
@@ -117,7 +117,7 @@ func notAudited(t *Type, v any) string {
 	return ""
 }
 
-// word is a value that can be compared with the words that a parameter can have.
+// word returns the text of a value that can be compared with the words of a parameter.
 func word(v any) (text string, is bool) {
 	switch v := v.(type) {
 	case string:
@@ -139,7 +139,7 @@ func alternatives(words []string) string {
 // absolute are the types whose path must be an absolute path.
 var absolute = []string{"archive", "concat_file", "file", "file_line", "ini_setting", "ini_subsetting", "tidy", "vcsrepo"}
 
-// onWindows are those of these types that catalogs for Windows can have.
+// onWindows are the types in absolute that catalogs for Windows can have.
 var onWindows = []string{"archive", "file", "tidy", "vcsrepo"}
 
 const (
@@ -149,7 +149,7 @@ const (
 	digests  = "none md5 sha1 sha2 sha256 sha384 sha512"
 )
 
-// values are the words of the parameters that can have certain words only.
+// values are the words of the parameters that only accept certain words.
 var values = sync.OnceValue(func() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"archive":            words("ensure", presence, "extract", boolean, "cleanup", boolean, "checksum_type", digests, "digest_type", digests, "checksum_verify", boolean, "proxy_type", "none ftp http https", "allow_insecure", yesOrNo),

@@ -20,14 +20,14 @@ var relations = []struct {
 	{"subscribe", "subscription-of", true},
 }
 
-// An edge is one as PuppetDB has it.
+// An edge is an edge in PuppetDB's form.
 type edge struct {
 	source, target catalog.Ref
 	relation       string
 }
 
-// edges returns those of a catalog: containment first, then the relations of resources that
-// are applied, each once.
+// edges returns the edges of a catalog: containment first, then the relations of resources
+// that are applied, each once.
 func edges(c *catalog.Catalog, sent []*catalog.Resource) ([]any, error) {
 	byRef := make(map[catalog.Ref]*catalog.Resource, len(sent))
 	for _, r := range sent {
@@ -74,8 +74,8 @@ func edges(c *catalog.Catalog, sent []*catalog.Resource) ([]any, error) {
 	return made, nil
 }
 
-// find returns the resource that a text such as File[/x] names, also with a slash at the
-// end of a path; nil for none.
+// find returns the resource for a reference such as File[/x], also with a slash at the end
+// of a path; nil if there is none.
 func find(byRef map[catalog.Ref]*catalog.Resource, text string) *catalog.Resource {
 	ref, err := catalog.ParseRef(text)
 	if err != nil {

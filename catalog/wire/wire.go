@@ -1,12 +1,12 @@
-// Package wire writes catalogs in the form in which PuppetDB takes them: the payload of
-// the command "replace catalog", version 9. catalog.Parse reads this form.
+// Package wire writes catalogs in PuppetDB's form: the payload of the command "replace catalog",
+// version 9. catalog.Parse reads this form.
 //
-// PuppetDB stores less than a catalog has. Parameters that are sensitive are left out.
-// Values that JSON does not have are strings. Exported resources are there even if no node
-// has collected them. Relations are edges, too.
+// PuppetDB stores less than a catalog contains. Sensitive parameters are left out. Values that JSON
+// does not have are strings. Exported resources are stored even if no node has collected them.
+// Relations are edges, too.
 //
-// Source: https://www.puppet.com/docs/puppetdb (catalog wire format, version 9), and the
-// recorded command of Puppet's own client in testdata.
+// Source: https://www.puppet.com/docs/puppetdb (catalog wire format, version 9), and the recorded
+// command of Puppet's own client in testdata.
 package wire
 
 import (
@@ -30,7 +30,7 @@ const (
 // Options describe the sender of a catalog.
 type Options struct {
 	Producer string    // the certname of the compiler; "" for none
-	Produced time.Time // PuppetDB ignores a catalog that is older than the one it has
+	Produced time.Time // PuppetDB ignores a catalog that is older than its stored catalog
 }
 
 // timestamp is the format of times.
@@ -71,8 +71,8 @@ func Catalog(c *catalog.Catalog, o Options) (*ordered.Map, error) {
 		"resources", resources, "edges", edges), nil
 }
 
-// Exported returns the exported resources of a catalog as PuppetDB stores them. The
-// catalog can be one that was read from this form.
+// Exported returns the exported resources of a catalog as PuppetDB stores them. The catalog may
+// have been read from this form.
 func Exported(c *catalog.Catalog) (list []*catalog.Resource) {
 	for _, r := range c.Resources() {
 		if r.Exported {
@@ -82,8 +82,8 @@ func Exported(c *catalog.Catalog) (list []*catalog.Resource) {
 	return list
 }
 
-// stored returns the resources that PuppetDB stores: all but those that are virtual and
-// not exported.
+// stored returns the resources that PuppetDB stores: all except virtual resources that are not
+// exported.
 func stored(c *catalog.Catalog) (list []*catalog.Resource) {
 	for _, r := range c.Resources() {
 		if r.Exported || !r.Virtual {
@@ -123,7 +123,7 @@ func stripped(r *catalog.Resource) *catalog.Resource {
 	return &made
 }
 
-// aliases returns the names besides its title by which others can refer to a resource: the
+// aliases returns the names besides the title by which others can refer to a resource: the
 // parameter alias, and the value of the parameter that names the resource.
 func aliases(r *catalog.Resource) (names []any) {
 	switch v := r.Params.Value("alias").(type) {
@@ -193,10 +193,10 @@ func text(v *ordered.Map) string {
 			return value.ToString(known)
 		}
 	}
-	parts := &ordered.Map{} // of a type that is not known here
+	parts := &ordered.Map{} // for an unknown type
 	for k, x := range v.All() {
 		parts.Set(k, Stringify(x))
 	}
-	data, _ := parts.MarshalJSON() // it is data
+	data, _ := parts.MarshalJSON() // parts contains only data
 	return string(data)
 }

@@ -55,7 +55,8 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// A relation with a resource that is not applied is an error, unless it is a secret.
+// TestMissing checks that a relation with a resource that is not applied is an
+// error, unless the relation is secret.
 func TestMissing(t *testing.T) {
 	c := parsed(t, `{"name":"n","resources":[{"type":"A","title":"a","parameters":{"require":"B[b]"}}]}`)
 	if _, err := wire.Catalog(c, wire.Options{}); err == nil || err.Error() != "require of A[a] names B[b], which the catalog does not have" {
@@ -81,7 +82,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Rich data becomes strings as in the recorded payload of shared data.
+// TestStringify checks that rich data becomes strings as in the recorded payload of
+// shared data.
 func TestStringify(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"__ptype":"Regexp","__pvalue":"^a+$"}`:                             `"/^a+$/"`,
@@ -112,7 +114,8 @@ func TestStringify(t *testing.T) {
 	}
 }
 
-// A catalog that can be written can be read, and has the same resources then.
+// FuzzCatalog checks that a catalog that can be written can be read, and then has
+// the same resources.
 func FuzzCatalog(f *testing.F) {
 	f.Add(`{"name":"n","resources":[{"type":"A","title":"a","exported":true,"parameters":{"alias":["b"],"x":{"__ptype":"Regexp","__pvalue":"r"}}},{"type":"B","title":"b","parameters":{"require":"A[b]"}}],"edges":[{"source":"A[a]","target":"B[b]"}]}`)
 	f.Add(`{"certname":"n","version":"1","resources":[{"type":"File","title":"/","parameters":{"path":5,"tag":[[1],null]}}],"edges":[{"source":{"type":"File","title":"/"},"target":{"type":"File","title":"/"},"relationship":"contains"}]}`)

@@ -54,7 +54,7 @@ func (r *reader) end(n, edge *yaml.Node, key string) syntax.Expr {
 	return &syntax.Index{Span: at, X: typeName(f["kind"], kind), Keys: []syntax.Expr{title}}
 }
 
-// typeName is a kind as references have it: Web::Vhost.
+// typeName returns a kind in the form of references: Web::Vhost.
 func typeName(n *yaml.Node, kind string) *syntax.TypeName {
 	parts := strings.Split(kind, "::")
 	for i, p := range parts {
@@ -64,7 +64,7 @@ func typeName(n *yaml.Node, kind string) *syntax.TypeName {
 }
 
 // collector reads an entry of collect, and returns a collector of exported resources of one
-// kind: all of them, or those with one title.
+// kind: all of them, or the resources with one title.
 func (r *reader) collector(n *yaml.Node) syntax.Expr {
 	f, ok := r.fields(n, "an entry of collect", collectKeys)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 // kindRule is the form of the names of types, defined types and "class".
 var kindRule = lazyregexp.New(`^[a-z][a-z0-9_]*(::[a-z][a-z0-9_]*)*$`)
 
-// kind checks the name of a type. A type that is not known here can be one of a module:
-// package catalog/compile finds it.
+// kind checks the name of a type. An unknown type can be a type of a module: package
+// catalog/compile finds it.
 func (r *reader) kind(n *yaml.Node, text string) bool {
 	switch {
 	case types.Find(text) != nil:
@@ -113,7 +113,8 @@ func (r *reader) param(n *yaml.Node, kind, name string) bool {
 // maxDepth limits how deep the value of a parameter nests.
 const maxDepth = 100
 
-// value is the literal of a value. A problem has been noted if it is undef for no null.
+// value returns the literal of a value. If it returns undef for a value that is not
+// null, it has recorded a problem.
 func (r *reader) value(n *yaml.Node, depth int) syntax.Expr {
 	at := span(n)
 	if depth > maxDepth {

@@ -43,8 +43,9 @@ func Is(file string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// Parse reads the text of a graph and returns the program that declares it. file is for
-// messages and positions. The error is syntax.Errors, with all problems up to a limit.
+// Parse reads the text of a graph and returns the program that declares its resources.
+// file is the name in messages and positions. The error is syntax.Errors, with all
+// problems up to a limit.
 func Parse(file, text string) (*syntax.Program, error) {
 	r := &reader{file: syntax.NewFile(file, text)}
 	if len(text) > math.MaxUint32 {
@@ -64,16 +65,16 @@ func Parse(file, text string) (*syntax.Program, error) {
 	return &syntax.Program{File: r.file, Body: body}, nil
 }
 
-// A reader makes expressions of nodes, and collects the problems.
+// A reader makes expressions from nodes, and collects the problems.
 type reader struct {
 	file     *syntax.File
 	problems syntax.Errors
 }
 
-// maxProblems is the number of problems that are reported.
+// maxProblems is the maximum number of reported problems.
 const maxProblems = 20
 
-// wrong notes a problem of a node; nil is the beginning of the document.
+// wrong records a problem of a node; nil is the beginning of the document.
 func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
 	if len(r.problems) < maxProblems {
 		e := &syntax.Error{File: r.file, Kind: "bad-graph", Msg: fmt.Sprintf(format, args...)}
@@ -84,7 +85,7 @@ func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// notYAML notes an error of the YAML reader.
+// notYAML records an error of the YAML reader.
 func (r *reader) notYAML(err error) {
 	e := &syntax.Error{File: r.file, Kind: "bad-yaml", Msg: err.Error()}
 	if bad, is := errors.AsType[*yaml.Error](err); is {
@@ -96,7 +97,7 @@ func (r *reader) notYAML(err error) {
 	r.problems = append(r.problems, e)
 }
 
-// offset returns where a line and column are; both can be 0 for unknown.
+// offset returns the offset of a line and column; both can be 0 for unknown.
 func (r *reader) offset(line, column int) uint32 {
 	off := 0
 	for ; line > 1; line-- {
@@ -178,7 +179,7 @@ var foreign = map[string]string{
 	"ifcmd":     "use onlyif",
 }
 
-// advice is the end of a message about an unknown name.
+// advice returns the end of a message about an unknown name.
 func advice(name string, known []string) string {
 	if hint := foreign[name]; hint != "" {
 		return ": " + hint
@@ -191,12 +192,12 @@ func advice(name string, known []string) string {
 
 func list(names []string) string { return strings.Join(names, ", ") }
 
-// present reports whether there is a value.
+// present reports whether n has a value.
 func present(n *yaml.Node) bool {
 	return n != nil && (n.Style == yaml.List || n.Style == yaml.Mapping || n.Value != nil)
 }
 
-// items are the items of a list that can be left out.
+// items returns the items of an optional list.
 func (r *reader) items(n *yaml.Node, key string) []*yaml.Node {
 	if !present(n) {
 		return nil
@@ -208,8 +209,8 @@ func (r *reader) items(n *yaml.Node, key string) []*yaml.Node {
 	return n.Items
 }
 
-// text returns a string that must be there and must not be empty; without it, around is
-// the place of the problem.
+// text returns a required string that must not be empty. If it is missing, the problem is
+// at around.
 func (r *reader) text(n, around *yaml.Node, key, what string) (text string, ok bool) {
 	if !present(n) {
 		r.wrong(around, "%s needs the key %s", what, key)

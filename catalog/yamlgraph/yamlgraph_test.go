@@ -57,7 +57,8 @@ func printed(t testing.TB, p *syntax.Program) string {
 	return b.String()
 }
 
-// Declarations and relations are where they stand in the document.
+// TestPositions checks that declarations and relations have their positions in the
+// document.
 func TestPositions(t *testing.T) {
 	p, err := Parse("g.yaml", "graph: g\nresources:\n  notify:\n  - name: a\n  -\n    message: é\n    name: b\nedges:\n- from: {kind: notify, name: a}\n  to: {kind: notify, name: b}\n")
 	if err != nil {
@@ -120,7 +121,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// All problems are reported, in the order of the text.
+// TestAllErrors checks that all problems are reported, in the order of the text.
 func TestAllErrors(t *testing.T) {
 	_, err := Parse("g.yaml", "graph: g\nedges: [{}]\nresources:\n  file:\n  - mode: x\n")
 	list, _ := errors.AsType[syntax.Errors](err)
@@ -133,8 +134,8 @@ func TestAllErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse: a text is a program that can be printed and that has no mistake of the
-// language, or there are errors with positions.
+// FuzzParse checks that a text becomes a program that can be printed and has no
+// syntax error, or that there are errors with positions.
 func FuzzParse(f *testing.F) {
 	f.Add("graph: g\nresources:\n  file:\n  - name: /x\n    mode: '0644'\nedges:\n- {from: {kind: file, name: /x}, to: {kind: user, name: y}, notify: true}\ncollect: [{kind: host, pattern: '*'}]\n")
 	f.Add("graph: g\nresources: {web::vhost: [{name: '@@a', x: {y: [1, 2.5, null, true]}}]}\nremote: x\n")

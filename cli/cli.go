@@ -1,10 +1,9 @@
-// Package cli describes a command line as tables of commands and flags. From
-// these tables it parses arguments and makes the help pages and the manual
-// page. Package cli/complete makes the shell completion.
+// Package cli describes a command line as tables of commands and flags. From these tables it parses
+// arguments and makes the help pages and the manual page. Package cli/complete makes the shell
+// completion.
 //
-// It parses arguments as Ruby's optparse does, which Puppet Bolt uses. The
-// package runs no commands and has no effects: it returns pages as strings, and
-// mistakes as *UsageError.
+// It parses arguments as Ruby's optparse does, which Puppet Bolt uses. The package runs no commands
+// and has no effects: it returns pages as strings, and usage errors as *UsageError.
 package cli
 
 import (
@@ -15,11 +14,11 @@ import (
 	"strings"
 )
 
-// A Program is a command line: all commands and flags, and the texts about the
-// whole. Its methods can be called concurrently.
+// A Program is a command line: all commands and flags, and the texts about the program. Its methods
+// can be called concurrently.
 type Program struct {
 	Name        string
-	Purpose     string // what the program does, in the infinitive
+	Purpose     string // the purpose of the program, in the infinitive
 	Description string // the first paragraph of the general help and of the manual
 	Groups      []Group
 	Commands    []Command // in the order of the help page
@@ -63,16 +62,15 @@ type Missing struct {
 type Command struct {
 	Name    string   // one word, or two: "command run"
 	Args    string   // of its usage line
-	Exit    string   // what its exit codes mean: a line for each; Program.Mistake follows
-	Lists   []string // the occasions whose flags mean something to it
+	Exit    string   // the meanings of its exit codes, a line for each; Program.Mistake follows
+	Lists   []string // the occasions of the flags that apply to it
 	Formats []string // for flags whose values depend on the command
 
-	// Check returns the mistake in its arguments. They are checked before
-	// anything is read.
+	// Check returns the error in its arguments. They are checked before any file is read.
 	Check func(args []string) error
 
-	// Complete is about its arguments by their positions, and Rest about all
-	// further arguments. If a completer is nil, there is nothing to complete.
+	// Complete holds the completers of its arguments by their positions, and Rest the completer of
+	// all further arguments. If a completer is nil, there are no completions.
 	Complete []Completer
 	Rest     Completer
 }
@@ -80,7 +78,7 @@ type Command struct {
 // Takes reports whether a flag applies to a command.
 func (c *Command) Takes(f *Flag) bool { return f.On == Always || slices.Contains(c.Lists, f.On) }
 
-// completer is about the argument that follows args.
+// completer returns the completer of the argument that follows args.
 func (c *Command) completer(args []string) Completer {
 	if len(args) < len(c.Complete) {
 		return c.Complete[len(args)]
@@ -102,18 +100,17 @@ type Flag struct {
 	Values      []string
 	Section     string
 	Help        string
-	Negative    string // what completion says of the --no- form; "" for the same
-	On          string // the occasion on which it means something: one of occasions.txt, or Always
-	Strict      bool   // refused on all other occasions: Bolt does not know it, or refuses it itself
-	Secret      bool   // its value must not be kept
+	Negative    string // the completion's description of the --no- form; "" for the same
+	On          string // the occasion on which it applies: one of occasions.txt, or Always
+	Strict      bool   // rejected on all other occasions: Bolt does not have it, or rejects it itself
+	Secret      bool   // its value must not be stored
 
-	// Setting converts its value to that of the setting of the same name, whose
-	// value in configuration files it overrides; nil for none. It is nil if
-	// the flag stands for no setting.
+	// Setting converts its value to the value of the setting with the same name. It overrides the
+	// setting in configuration files. Setting is nil if the flag has no setting.
 	Setting func(text string) any
 
-	// Check returns the mistake in a value, which is refused while arguments are
-	// read. If it is nil, all values are accepted at that time.
+	// Check returns the error in a value, which is rejected while arguments are read. If it is nil,
+	// all values are accepted at that time.
 	Check func(f *Flag, text string) error
 
 	// Absolute converts a value that names files so that it is valid in every
@@ -143,7 +140,7 @@ type Values map[string][]string
 // Has reports whether a flag was given.
 func (v Values) Has(name string) bool { _, ok := v[name]; return ok }
 
-// Last returns the value that takes effect of a flag that may be given once.
+// Last returns the value of a flag that takes effect, if the flag may be given once.
 func (v Values) Last(name string) string {
 	if l := v[name]; len(l) > 0 {
 		return l[len(l)-1]
@@ -179,7 +176,7 @@ func (v Values) Recorded(flags []Flag, chosen func(f *Flag) bool) Values {
 	return recorded
 }
 
-// Over returns v, and the values in lower of flags that v does not have.
+// Over returns v with the values in lower of flags that v does not have.
 func (v Values) Over(lower Values) Values {
 	all := make(Values)
 	maps.Copy(all, lower)
@@ -187,7 +184,7 @@ func (v Values) Over(lower Values) Values {
 	return all
 }
 
-// A Query is a word whose beginning is typed.
+// A Query is a word whose beginning was typed.
 type Query struct {
 	Given  Values   // the flags before it
 	Args   []string // the arguments of the command before it
@@ -206,8 +203,8 @@ type Completions struct {
 	Dirs       bool     // directories
 	Extensions []string // directories, and files that have one of these extensions
 
-	NoSpace bool // the word may go on
-	InOrder bool // Words are not to be sorted
+	NoSpace bool // the word may be continued
+	InOrder bool // Words must not be sorted
 }
 
 // A Word is one completion.
@@ -262,7 +259,7 @@ func (p *Program) group(name string) *Group {
 	return &p.Groups[i]
 }
 
-// Own reports whether Puppet Bolt has no such command.
+// Own reports whether Puppet Bolt does not have the command.
 func (p *Program) Own(c *Command) bool {
 	g := p.group(c.Name)
 	return g != nil && g.Own

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Named returns the words that begin with prefix. Of a description, only the first
-// line is shown.
+// Named returns the words that begin with prefix. Only the first line of a
+// description is shown.
 func Named(words []Word, prefix string) Completions {
 	var c Completions
 	for _, w := range words {
@@ -39,7 +39,7 @@ type Parameter struct {
 }
 
 // Assignments returns the completions of an argument NAME=VALUE: the parameters that
-// args does not set, or the values of the parameter whose name is typed.
+// args does not set or, if the name of a parameter is typed, its values.
 func Assignments(list []Parameter, args []string, prefix string) Completions {
 	if name, text, valued := strings.Cut(prefix, "="); valued {
 		i := slices.IndexFunc(list, func(p Parameter) bool { return p.Name == name })

@@ -7,7 +7,7 @@ import (
 	"bolt/internal/spelling"
 )
 
-// Find returns the command with whose name words begin, and its arguments. words
+// Find returns the command whose name words begin with, and its arguments. words
 // is not empty.
 func (p *Program) Find(words []string) (c *Command, args []string, err error) {
 	if c, args := p.named(words); c != nil {
@@ -53,7 +53,7 @@ func (p *Program) Find(words []string) (c *Command, args []string, err error) {
 	return nil, nil, err
 }
 
-// named returns the command with whose name words begin; nil if there is none.
+// named returns the command whose name words begin with; nil if there is none.
 func (p *Program) named(words []string) (c *Command, args []string) {
 	for i := range p.Commands {
 		c := &p.Commands[i]

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Help returns the page for words that begin with the name of a command, the page
-// of a group, or the general page. Its text fits Program.Width.
+// Help returns the page of a command or a group whose name words begin with, or the general page.
+// Its text fits Program.Width.
 //
-// Differs from Bolt: it prints the general page for words that are no command.
+// Differs from Bolt: Bolt prints the general page for words that are not a command.
 func (p *Program) Help(words []string) (string, error) {
 	if len(words) == 0 || words[0] == "help" {
 		return p.generalPage(), nil
@@ -25,7 +25,7 @@ func (p *Program) Help(words []string) (string, error) {
 	return p.page(c), nil
 }
 
-// page is the help of one command.
+// page returns the help page of one command.
 func (p *Program) page(c *Command) string {
 	t := p.Text(c)
 	var b strings.Builder
@@ -46,7 +46,7 @@ const (
 	maxText      = 78 // of sentences
 )
 
-// width is the width of a help page.
+// width returns the width of a help page.
 func (p *Program) width() int {
 	if p.Width <= 0 {
 		return defaultWidth
@@ -54,7 +54,7 @@ func (p *Program) width() int {
 	return min(max(p.Width, minWidth), maxWidth)
 }
 
-// textWidth is the width of the sentences of a help page.
+// textWidth returns the width of the sentences of a help page.
 func (p *Program) textWidth() int { return min(p.width(), maxText) }
 
 // exitCodes renders the meanings of exit codes.
@@ -67,7 +67,7 @@ func (p *Program) exitCodes(text string) string {
 	return b.String()
 }
 
-// groupPage is the help of a first word.
+// groupPage returns the help page of a group.
 func (p *Program) groupPage(g *Group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage\n  %s %s <action> [options]\n\nActions\n", g.Short, p.Name, g.Name)
@@ -81,7 +81,8 @@ func (p *Program) groupPage(g *Group) string {
 	return b.String()
 }
 
-// generalPage is the help of the program: the commands of one word and the groups, by task.
+// generalPage returns the help page of the program: the commands of one word and the groups, by
+// task.
 func (p *Program) generalPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage\n  %s <command> [<action>] [options]\n", wrap(p.Description, p.textWidth(), ""), p.Name)
@@ -96,7 +97,7 @@ func (p *Program) generalPage() string {
 	return b.String()
 }
 
-// summary is the sentence about a group, or about a command of one word.
+// summary returns the sentence about a group, or about a command of one word.
 func (p *Program) summary(name string) string {
 	if g := p.group(name); g != nil {
 		return g.Short
@@ -131,7 +132,8 @@ func (p *Program) flagHelp(c *Command) string {
 	return b.String()
 }
 
-// flagLine is a flag and its explanation. On a narrow terminal, the explanation is below the flag.
+// flagLine returns a flag and its explanation. On a narrow terminal, the explanation is below the
+// flag.
 func (p *Program) flagLine(f Flag) string {
 	left, width := 34, p.width()
 	if width < 70 {

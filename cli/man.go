@@ -60,7 +60,7 @@ func (p *Program) ManPage() string {
 	return b.String()
 }
 
-// synopsis sets what the user replaces in italics.
+// synopsis formats the parts that the user replaces in italics.
 func synopsis(args string) string {
 	words := strings.Fields(args)
 	for i, w := range words {

@@ -50,15 +50,14 @@ func (b *Binder) Optional(name string, into *Optional) {
 	}
 }
 
-// Fail records a mistake in the bound values. Only the first mistake is
-// reported.
+// Fail records an error in the bound values. Only the first error is reported.
 func (b *Binder) Fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// Err returns the first mistake.
+// Err returns the first error.
 func (b *Binder) Err() error { return b.err }
 
 // Arg binds the first argument.

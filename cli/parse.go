@@ -8,12 +8,12 @@ import (
 	"bolt/internal/spelling"
 )
 
-// Arrange reads argv as Ruby's optparse does. It returns the words that are no
-// flags, and the values of the flags.
+// Arrange reads argv as Ruby's optparse does. It returns the words that are not flags,
+// and the values of the flags.
 //
-// Flags may stand anywhere before a "--"; a long flag may be shortened as far
-// as it stays unambiguous; its value follows after "=" or as the next word; a
-// short flag's value may follow without a space.
+// Flags may come anywhere before a "--". A long flag may be shortened as long as it
+// stays unambiguous; its value follows after "=" or as the next word. The value of a
+// short flag may follow without a space.
 func (p *Program) Arrange(argv []string) (words []string, given Values, err error) {
 	given = Values{}
 	for i := 0; i < len(argv); i++ {
@@ -83,7 +83,7 @@ func (p *Program) Arrange(argv []string) (words []string, given Values, err erro
 	return words, given, nil
 }
 
-// findLong returns the flag for which name, perhaps shortened, stands.
+// findLong returns the flag for a name, which may be shortened.
 func (p *Program) findLong(name string) (f *Flag, negative bool, err error) {
 	type hit struct {
 		f        *Flag
@@ -131,7 +131,7 @@ func (p *Program) findLong(name string) (f *Flag, negative bool, err error) {
 	return nil, false, Errorf("Unknown argument '--%s': it could be %s", name, strings.Join(names, " or "))
 }
 
-// longNames lists what may stand after "--".
+// longNames lists the names that are valid after "--".
 func (p *Program) longNames() []string {
 	var names []string
 	for _, f := range p.Flags {

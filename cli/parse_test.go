@@ -57,7 +57,7 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzArrange looks for panics, and reads what was given again from long flags.
+// FuzzArrange looks for panics, and parses the result again from long flags.
 func FuzzArrange(f *testing.F) {
 	f.Add("command run -t web --concurrency=4 -- -x")
 	f.Add("--targ=a -vtb --no-col")
@@ -74,7 +74,7 @@ func FuzzArrange(f *testing.F) {
 	})
 }
 
-// longs are the flags that were given, in their long forms.
+// longs returns the given flags in their long forms.
 func longs(p *Program, given Values) []string {
 	var flags []string
 	for _, f := range p.Flags {

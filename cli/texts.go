@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Text is the prose of a command's help page.
+// A Text is the text of a command's help page.
 type Text struct {
 	Short    string // one line
 	Long     string
@@ -13,8 +13,8 @@ type Text struct {
 	Note     string // about flags that the help does not list; "" for none
 }
 
-// ParseText reads a Text as it is written: the line Short, an empty line, Long, and
-// the sections Examples and Note, whose headings are lines of their own.
+// ParseText reads the source form of a Text: the line Short, an empty line, Long, and
+// the sections Examples and Note, whose headings are on separate lines.
 func ParseText(text string) Text {
 	var t Text
 	text, t.Note, _ = strings.Cut(strings.TrimSuffix(text, "\n"), "\n\nNote\n")
@@ -23,13 +23,13 @@ func ParseText(text string) Text {
 	return t
 }
 
-// Text returns the prose of a command's help page.
+// Text returns the text of a command's help page.
 func (p *Program) Text(c *Command) Text {
 	return ParseText(p.read(strings.ReplaceAll(c.Name, " ", "-")))
 }
 
-// Occasion returns the words for an occasion on which flags apply; "" for an
-// unknown one.
+// Occasion returns the text for an occasion on which flags apply; "" for an unknown
+// occasion.
 func (p *Program) Occasion(on string) string {
 	for line := range strings.Lines(p.read("occasions")) {
 		if name, words, _ := strings.Cut(line, ": "); name == on {
@@ -51,15 +51,15 @@ func (p *Program) read(name string) string {
 
 // A manual holds the parts of the manual page that are not on the help pages.
 type manual struct {
-	description string      // a paragraph after that of the program
-	environment [][2]string // variables, with what they mean
-	files       [][2]string // files, with what is in them
+	description string      // a paragraph after the program's description
+	environment [][2]string // variables, with their meanings
+	files       [][2]string // files, with their contents
 	seeAlso     string      // in roff
 }
 
-// parseManual reads a manual as it is written: the sections Description, Environment,
-// Files and See also. An entry of a list is a line for its name and an indented line
-// for its meaning.
+// parseManual reads the source form of a manual: the sections Description,
+// Environment, Files and See also. An entry of a list is a line with its name and an
+// indented line with its meaning.
 func parseManual(text string) manual {
 	var m manual
 	text, m.seeAlso, _ = strings.Cut(text, "\n\nSee also\n")

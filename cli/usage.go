@@ -9,11 +9,11 @@ import (
 	"bolt/internal/spelling"
 )
 
-// A UsageError is a mistake on the command line. It is printed as text in every
+// A UsageError is an error in the command line. It is printed as text in every
 // format, because the option that sets the format may not have been read.
 type UsageError struct {
 	Msg  string
-	Hint string // what to do about it; "" for none
+	Hint string // the solution; "" for none
 }
 
 func (e *UsageError) Error() string { return e.Msg }

@@ -7,9 +7,9 @@ import (
 	"bolt/cli"
 )
 
-// CompleteTargets returns the completions of a comma-separated list of targets: what
-// it can become when its last name is completed, also after "!" or "&". known are
-// the names of the inventory. Names that the list has already are left out.
+// CompleteTargets returns the completions of a comma-separated list of targets: the
+// list with a completed last name, also after "!" or "&". known are the names of the
+// inventory. Names that are already in the list are left out.
 func CompleteTargets(list string, known []string) cli.Completions {
 	done, last := "", list
 	if i := strings.LastIndexByte(list, ','); i >= 0 {

@@ -2,7 +2,7 @@ package acting
 
 import "bolt/cli"
 
-// Options are those of commands that act on targets. Not all of these commands have
+// Options are the options of commands that act on targets. Not all of these commands have
 // Rolling and OutputDir.
 type Options struct {
 	Targets     Targets
@@ -32,7 +32,7 @@ func (o *Options) BindPrints(b *cli.Binder) {
 	b.Optional("output-dir", &o.OutputDir)
 }
 
-// Check refuses options that contradict each other.
+// Check rejects options that contradict each other.
 func (o *Options) Check() error {
 	if o.OutputDir.Given && o.OutputDir.Text == "" {
 		return cli.Errorf("Option '--output-dir' must name a directory")
@@ -44,8 +44,8 @@ func (o *Options) Check() error {
 	return err
 }
 
-// Concurrent returns the number of targets that an action runs on at once. setting is
-// the number unless --concurrency is a percentage.
+// Concurrent returns the number of targets on which an action runs at the same time. It is
+// setting unless --concurrency is a percentage.
 func (o *Options) Concurrent(setting, targets int) int {
 	if share, ok := Percentage(o.Concurrency); ok {
 		return share.Of(targets, 1)
@@ -53,7 +53,7 @@ func (o *Options) Concurrent(setting, targets int) int {
 	return setting
 }
 
-// Results are the options that set how results are printed.
+// Results are the options for printing results.
 type Results struct{ Verbose, Fold, Diff, Stream bool }
 
 // Bind reads the flags. Verbose is the default.
@@ -69,7 +69,7 @@ func (o *Results) bindShown(b *cli.Binder) {
 	b.Switch("stream", &o.Stream)
 }
 
-// Folds returns the flag with which equal results are printed once; "" without one.
+// Folds returns the flag that makes bolt print equal results once; "" if it is not given.
 func (o *Results) Folds() string {
 	switch {
 	case o.Diff:
@@ -80,7 +80,7 @@ func (o *Results) Folds() string {
 	return ""
 }
 
-// Check refuses options that contradict each other.
+// Check rejects options that contradict each other.
 func (o *Results) Check() error {
 	if fold := o.Folds(); fold != "" && o.Stream {
 		return cli.Errorf("Options '%s' and '--stream' contradict each other: %[1]s prints when all targets have ended, --stream at once", fold)

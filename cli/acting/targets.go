@@ -18,7 +18,7 @@ const (
 	EmptyFail = "fail"
 )
 
-// Targets are the options that name targets, and choose among them.
+// Targets are the options that name targets, and select from them.
 type Targets struct {
 	Names               []string // nil without --targets
 	Query, Rerun, Where cli.Optional
@@ -38,10 +38,12 @@ func (o *Targets) Bind(b *cli.Binder) {
 	b.Optional("when-empty", &o.ifEmpty)
 }
 
-// Named reports whether there are targets, if only those that --where chooses among all.
+// Named reports whether the options name targets. With --where alone, these are all
+// targets, from which --where selects.
 func (o *Targets) Named() bool { return o.Ways() > 0 || o.Where.Given }
 
-// Ways returns how many of the options are given of which one names targets.
+// Ways returns the number of given options that name targets. Only one of them is
+// allowed.
 func (o *Targets) Ways() int {
 	n := 0
 	for _, given := range []bool{o.Names != nil, o.Query.Given, o.Rerun.Given} {
@@ -52,13 +54,13 @@ func (o *Targets) Ways() int {
 	return n
 }
 
-// Choosing reports whether the options make a choice.
+// Choosing reports whether the options select from the named targets.
 func (o *Targets) Choosing() bool {
 	return o.Where.Given || o.limit.Given || o.limitSeed.Given || o.atLeast.Given || o.ifEmpty.Given
 }
 
 // Words returns the values of --targets. read returns the text of a value, which can be
-// that of a file; comments are removed from such a text.
+// the text of a file; comments are removed from the text of a file.
 func (o *Targets) Words(ctx context.Context, read func(ctx context.Context, arg string) (string, error)) ([]string, error) {
 	var words []string
 	for _, t := range o.Names {
@@ -90,8 +92,8 @@ func withoutComments(text string) string {
 	return b.String()
 }
 
-// Choose returns the targets that the options select. warn and say take the warnings and
-// messages about that.
+// Choose returns the targets that the options select. It passes warnings to warn and
+// writes messages to say.
 func (o *Targets) Choose(ctx context.Context, inv *inventory.Inventory, targets []*inventory.Target, warn func(id, text string), say io.Writer) ([]*inventory.Target, error) {
 	c, err := o.choice()
 	if err != nil {
@@ -100,13 +102,13 @@ func (o *Targets) Choose(ctx context.Context, inv *inventory.Inventory, targets 
 	return c.From(ctx, inv, targets, choose.Options{Warn: warn, Say: say})
 }
 
-// Check refuses values that make no choice.
+// Check rejects invalid values.
 func (o *Targets) Check() error {
 	_, err := o.choice()
 	return err
 }
 
-// choice returns the choice that the options make.
+// choice returns the selection of the options.
 func (o *Targets) choice() (*choose.Choice, error) {
 	c := &choose.Choice{Seed: o.limitSeed.Text}
 	var err error

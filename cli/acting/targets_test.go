@@ -8,7 +8,7 @@ import (
 	"bolt/cli"
 )
 
-// TestWords checks that comments are removed from the text of files alone.
+// TestWords checks that comments are only removed from the text of files.
 func TestWords(t *testing.T) {
 	var o Targets
 	o.Bind(cli.NewBinder(cli.Values{"targets": {"@hosts", "web#1"}}, nil))

@@ -1,8 +1,7 @@
 // Package applying carries out the commands that apply catalogs on targets or show resources of
 // targets, and reads their options. It also makes the actions for plans that do this.
 //
-// Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is
-// run.ErrStopped.
+// Usage errors are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped.
 package applying
 
 import (
@@ -48,12 +47,13 @@ type Invocation struct {
 	// Delivery has the settings of all helpers: Dir, Setting, Diffs and By.
 	Delivery fleet.Delivery
 	Store    *facts.Store
-	// CachedFacts returns facts of a target that were collected.
+	// CachedFacts returns collected facts of a target.
 	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
 	PuppetDB    func() *puppetdb.Instances
-	// Keeper returns the keeper of reports in a state directory, "" for that of the project; nil if none are kept.
+	// Keeper returns the keeper of reports in a state directory, "" for the project's state directory. It
+	// returns nil if reports are not kept.
 	Keeper func(state string) *fleet.Keeper
-	// Act performs an action on the targets that options name, and prints its results.
+	// Act performs an action on the targets that options select, and prints its results.
 	Act func(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error
 }
 
@@ -89,8 +89,8 @@ func (v *Invocation) States(s *fleet.States) (run.Action, error) {
 	return s, err
 }
 
-// Helpers returns the tasks that the helper can do, by their names in the metadata of tasks. It returns none if
-// this bolt has no helpers.
+// Helpers returns the tasks that the helper can do, by their names in the metadata of tasks. It returns none
+// if bolt was built without helpers.
 func (v *Invocation) Helpers() map[string]tasks.Helper {
 	helpers, err := embedded.Built()
 	if err != nil {
@@ -128,7 +128,7 @@ func (v *Invocation) Collector(helpers *embedded.Set) func(context.Context, *run
 	}
 }
 
-// findFacts sets how an apply finds the facts of targets. The facts of the inventory override collected facts.
+// findFacts sets the source of the facts for an apply. The facts of the inventory override collected facts.
 // Collected facts are stored, as with "facts collect". If collect is not set, stored facts are used in their
 // place.
 func (v *Invocation) findFacts(action *fleet.Apply, collect bool) error {
@@ -171,7 +171,7 @@ func (v *Invocation) findFacts(action *fleet.Apply, collect bool) error {
 }
 
 // sendReports returns a function that sends the report of a target to PuppetDB. If a report cannot be sent,
-// the target does not fail, because its catalog has been applied: the function calls lost.
+// the function calls lost, but the target does not fail, because its catalog has been applied.
 func (v *Invocation) sendReports(lost func()) fleet.ReportFunc {
 	return func(ctx context.Context, t *inventory.Target, c *catalog.Catalog, done *report.Run) error {
 		_, err := v.PuppetDB().Command(ctx, "store_report", report.PuppetDBVersion, done.PuppetDB(c, v.Version, v.Host, time.Now()), "")

@@ -67,7 +67,7 @@ func (o *Options) Bind(b *cli.Binder) {
 	b.Text("state", &o.state)
 }
 
-// Check refuses values that cannot be used.
+// Check rejects invalid values.
 func (o *Options) Check() error {
 	if o.report.Given && o.report.Text == "" {
 		return cli.Errorf("Option '--report' needs a file or directory")
@@ -92,7 +92,7 @@ func (o *ManifestOptions) Bind(b *cli.Binder) {
 	b.Rest(0, &o.files)
 }
 
-// Check refuses options that contradict each other.
+// Check rejects options that contradict each other.
 func (o *ManifestOptions) Check() error {
 	if o.programs.Execute != nil && len(o.files) > 0 {
 		return cli.Errorf("--execute is unsupported when specifying a manifest file")
@@ -103,14 +103,14 @@ func (o *ManifestOptions) Check() error {
 	return o.Options.Check()
 }
 
-// Manifest carries out apply. failed reports that a report was lost. Act prints the failures of targets and
+// Manifest carries out apply. failed is true if a report was lost. Act prints the failures of targets and
 // returns an error for them.
 func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) (failed bool, err error) {
 	if o.programs.Execute == nil && len(o.files) == 0 {
 		return false, cli.Hinted(cli.Errorf("a manifest file or --execute is required"), "bolt apply site.pp -t web, or bolt apply -e 'package { \"ntp\": }' -t web")
 	}
 	source, err := o.programs.One(ctx, v.Input, o.files)
-	if len(o.files) > 0 && errors.Is(err, fs.ErrNotExist) { // in the words of Puppet Bolt
+	if len(o.files) > 0 && errors.Is(err, fs.ErrNotExist) { // the error has the text of Puppet Bolt
 		err = fault.File(o.files[0], err, "The manifest '%s' does not exist", o.files[0])
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func (v *Invocation) Resource(ctx context.Context, o *ResourceOptions, code bool
 	})
 }
 
-// listed returns the words of a list with commas.
+// listed returns the words of a comma-separated list.
 func listed(text string) (words []string) {
 	for w := range strings.SplitSeq(text, ",") {
 		if w = strings.TrimSpace(w); w != "" {

@@ -32,9 +32,9 @@ type Word struct {
 	close bool   // that quote is closed before the end of the word
 }
 
-// Split divides a command line into words as bash does, as far as completion
-// needs it: quotes and backslashes, but no expansions. breaks are the characters of
-// $COMP_WORDBREAKS.
+// Split divides a command line into words as bash does, to the extent that
+// completion needs: with quotes and backslashes, but without expansions. breaks are
+// the characters of $COMP_WORDBREAKS.
 func Split(line, breaks string) (words []string, last Word) {
 	var b strings.Builder
 	begun := false

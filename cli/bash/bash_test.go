@@ -34,7 +34,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit divides lines, and puts the last word back.
+// FuzzSplit splits lines, and joins the last word again.
 func FuzzSplit(f *testing.F) {
 	f.Add(`bolt command run 'a b' "c$d`)
 	f.Add(`x \`)

@@ -1,9 +1,7 @@
-// Package catalogs carries out the commands that compile, show, compare and search
-// catalogs, and reads their options. Each command has a struct of options and a method of
-// Invocation.
+// Package catalogs carries out the commands that compile, show, compare and search catalogs, and
+// reads their options. Each command has a struct of options and a method of Invocation.
 //
-// Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is
-// run.ErrStopped.
+// Usage errors are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped.
 package catalogs
 
 import (
@@ -37,7 +35,8 @@ type Invocation struct {
 	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
 	PuppetDB    func() *puppetdb.Instances
 	Vault       seal.Vault
-	// Server are the settings of the Puppet Server. Resolve replaces the references to plugins in them.
+	// Server holds the settings of the Puppet Server. Resolve replaces the references to plugins in
+	// them.
 	Server  server.Settings
 	Resolve func(ctx context.Context, v any) (any, error)
 }

@@ -33,7 +33,7 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 	var without []*site.Compiled
 	for c := range site.CompileAll(ctx, s, nodes, v.Timeout) {
 		if ctx.Err() != nil {
-			return false, run.ErrStopped // the user knows
+			return false, run.ErrStopped // the user knows it
 		}
 		for _, l := range c.Logs {
 			v.Say(c.Node, l)

@@ -27,7 +27,7 @@ func Compilers() []string { return []string{compilerBolt, compilerPuppet, compil
 // ignore them.
 type exportsCompiler func(compile.Exports) site.Compiler
 
-// fixed is a compiler of Puppet.
+// fixed returns Puppet's compiler as an exportsCompiler.
 func fixed(c site.Compiler) exportsCompiler {
 	return func(compile.Exports) site.Compiler { return c }
 }
@@ -103,8 +103,8 @@ func (v *Invocation) unclassified(ctx context.Context, o *selection, sources []s
 	return func(e compile.Exports) site.Compiler { return s.With(e) }, nil
 }
 
-// puppetServer is the Puppet Server that the configuration describes. Its connections end
-// with the process.
+// puppetServer returns the Puppet Server of the configuration. Its connections end with
+// the process.
 func (v *Invocation) puppetServer(ctx context.Context, o *selection) (*puppetcompiler.Server, error) {
 	settings := v.Server
 	if settings.Values.Len() > 0 {
@@ -131,7 +131,7 @@ func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Sour
 	}
 	code := v.Code.Options
 	if !v.Code.HieraGiven {
-		code.Hiera = "" // that of the project is not about this environment
+		code.Hiera = "" // the project's Hiera configuration is not for this environment
 	}
 	return func(env string) (*site.Site, error) {
 		return site.Open(ctx, o.path, env, code, builtin.Files())

@@ -22,7 +22,7 @@ import (
 // DiffOptions are the options of catalog diff.
 type DiffOptions struct {
 	code          selection // of revisions
-	before, after string    // after is "" for the files as they are now
+	before, after string    // after is "" for the present files
 	exitCode      bool
 }
 
@@ -40,7 +40,7 @@ func (o *DiffOptions) Bind(b *cli.Binder) {
 	o.code.bind(b)
 }
 
-// Check refuses options that contradict each other.
+// Check rejects options that contradict each other.
 func (o *DiffOptions) Check() error {
 	if o.code.path == "" {
 		if o.after == "" {
@@ -92,8 +92,8 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, faile
 	return o.exitCode && found.Count() > 0, !whole || !alsoWhole, nil
 }
 
-// side returns the catalogs of an argument: it reads files, and compiles a revision. "" stands for the present
-// code. whole is false if a node failed. last is set for the side whose messages are printed.
+// side returns the catalogs of an argument: it reads files, and compiles a revision. "" stands for the
+// present code. whole is false if a node failed. last is set for the side whose messages are printed.
 func (v *Invocation) side(ctx context.Context, o *DiffOptions, arg string, last bool) (s *site.Side, whole bool, err error) {
 	if arg == "" {
 		s, failed, err := v.compiledSide(ctx, &o.code, last)
@@ -172,7 +172,7 @@ func (v *Invocation) compiledSide(ctx context.Context, code *selection, last boo
 	made := make(map[string]*catalog.Catalog)
 	for c := range site.CompileAll(ctx, s, nodes, v.Timeout) {
 		if ctx.Err() != nil {
-			return nil, nil, run.ErrStopped // the user knows
+			return nil, nil, run.ErrStopped // the user knows it
 		}
 		for _, l := range c.Logs {
 			if last && l.Level >= eval.Warning {

@@ -27,7 +27,7 @@ func CompleteExports(context.Context, cli.Query) cli.Completions {
 	}}
 }
 
-// exporting gives a compiler the exported resources that --exports names.
+// exporting returns a compiler with the exported resources that --exports selects.
 func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCompiler, nodes []site.Node) (site.Compiler, error) {
 	switch o.exports {
 	case "":
@@ -39,7 +39,7 @@ func (v *Invocation) exporting(ctx context.Context, o *selection, with exportsCo
 	case exportsFleet:
 		x, failed, err := site.Gather(ctx, with(&exports.Index{}), nodes, v.Timeout)
 		if ctx.Err() != nil {
-			return nil, run.ErrStopped // the user knows
+			return nil, run.ErrStopped // the user knows it
 		}
 		if err != nil {
 			return nil, err

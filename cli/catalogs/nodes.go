@@ -10,7 +10,7 @@ import (
 	"bolt/inventory"
 )
 
-// nodes are the machines for which catalogs are compiled.
+// nodes returns the machines for which catalogs are compiled.
 func (v *Invocation) nodes(ctx context.Context, o *selection) ([]site.Node, error) {
 	if o.node != "" {
 		if o.facts.Text == fromPuppetDB {

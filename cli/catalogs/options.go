@@ -41,7 +41,7 @@ func (s *selection) bind(b *cli.Binder) {
 	s.targets.Bind(b)
 }
 
-// env is the environment of nodes to which the classifier assigns none.
+// env returns the environment of nodes to which the classifier assigns none.
 func (s *selection) env() string { return cmp.Or(s.environment, environment.Name) }
 
 // given reports whether an option for compiling is given.
@@ -49,7 +49,7 @@ func (s *selection) given() bool {
 	return s.compiler != compilerBolt || s.classifier != "" || s.classes != nil || s.node != "" || s.facts.Given || s.targets.Named() || s.targets.Choosing()
 }
 
-// check refuses options that contradict each other. program is set if a program is compiled, and
+// check rejects options that contradict each other. program is set if a program is compiled, and
 // not an environment.
 func (s *selection) check(program bool) error {
 	if err := s.checkCompiler(program); err != nil {
@@ -70,7 +70,7 @@ func (s *selection) check(program bool) error {
 	return nil
 }
 
-// checkCompiler refuses options that Puppet's compilers do not have.
+// checkCompiler rejects options that Puppet's compilers do not have.
 func (s *selection) checkCompiler(program bool) error {
 	switch {
 	case s.compiler == compilerBolt:
@@ -104,7 +104,7 @@ func (o *Subject) Bind(b *cli.Binder) {
 	o.nodes.bind(b)
 }
 
-// Check refuses options that contradict each other.
+// Check rejects options that contradict each other.
 func (o *Subject) Check() error {
 	if !o.Given() {
 		return cli.Hinted(cli.Errorf("Must specify what to compile"), "give a manifest, a program with --execute (-e), --class, or --environment-path")
@@ -115,7 +115,7 @@ func (o *Subject) Check() error {
 	return o.Once()
 }
 
-// Given reports whether an option or argument names code to compile.
+// Given reports whether an option or argument selects code to compile.
 func (o *Subject) Given() bool {
 	return o.program() || o.nodes.path != "" || o.nodes.classes != nil || o.nodes.classifier != "" || o.nodes.compiler != compilerBolt
 }
@@ -159,7 +159,7 @@ func (o *CompileOptions) Bind(b *cli.Binder) {
 	o.Subject.Bind(b)
 }
 
-// Check refuses options that contradict each other.
+// Check rejects options that contradict each other.
 func (o *CompileOptions) Check() error {
 	switch {
 	case !o.Given():

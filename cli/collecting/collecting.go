@@ -1,7 +1,7 @@
-// Package collecting carries out the commands that collect, show and forget the facts of targets, and reads their options.
-// It also makes the action of collecting facts for plans.
+// Package collecting carries out the commands that collect, show and forget the facts of targets, and reads
+// their options. It also makes the action of collecting facts for plans.
 //
-// Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped.
+// Usage errors are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped.
 package collecting
 
 import (
@@ -41,7 +41,7 @@ type Invocation struct {
 	Task func(ctx context.Context) (task run.Action, builtIn bool, err error)
 	// Helper returns the function that collects facts through the helper.
 	Helper func(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error)
-	// Act performs an action on those of the targets that among returns, and prints its results.
+	// Act performs an action on the targets that among returns, and prints its results.
 	Act func(ctx context.Context, o *acting.Options, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
 		prepare func([]*inventory.Target) (run.Action, error)) error
 }
@@ -63,7 +63,7 @@ func (o *aged) bind(b *cli.Binder) {
 	}
 }
 
-// CollectOptions are those of facts collect.
+// CollectOptions are the options of facts collect.
 type CollectOptions struct {
 	acting.Options
 	aged
@@ -134,7 +134,7 @@ func (v *Invocation) actions(ctx context.Context, from string) (task run.Action,
 	return task, v.Helper(helpers), nil
 }
 
-// Action is the action of collecting facts for a plan.
+// Action returns the action of collecting facts for a plan.
 func (v *Invocation) Action(ctx context.Context) (run.Action, error) {
 	task, helper, err := v.actions(ctx, "")
 	if err != nil {
@@ -143,7 +143,7 @@ func (v *Invocation) Action(ctx context.Context) (run.Action, error) {
 	return facts.NewCollection(task, helper), nil
 }
 
-// ShowOptions are those of facts show.
+// ShowOptions are the options of facts show.
 type ShowOptions struct {
 	aged
 	targets acting.Targets
@@ -170,12 +170,12 @@ func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 	if targets, err = v.Store.Older(ctx, targets, o.age); err != nil {
 		return err
 	}
-	v.Store.WarnDamaged(func(_, _ string) {}) // they come again
+	v.Store.WarnDamaged(func(_, _ string) {}) // they are collected again
 	defer v.Store.WarnDamaged(v.Logs.Warn)
 	return listing.PrintFacts(v.Out, v.List, v.Store.View(ctx, targets, columns, v.List.Format.Data, v.MaxAge))
 }
 
-// ForgetOptions are those of facts forget.
+// ForgetOptions are the options of facts forget.
 type ForgetOptions struct {
 	aged
 	targets acting.Targets

@@ -1,6 +1,7 @@
 // Package complete answers shells that complete a command line of package cli, and
-// prints their completion scripts. Package cobra has the protocol of the scripts and
-// the scripts for zsh, fish and powershell; package cli/bash has that for bash.
+// prints their completion scripts. Package cobra defines the protocol of the scripts
+// and has the scripts for zsh, fish and powershell; package cli/bash has the script
+// for bash.
 package complete
 
 import (
@@ -26,7 +27,7 @@ type Shell struct {
 	Home     string // the user's home directory
 }
 
-// commands are the commands that Shell has.
+// commands are the commands of Shell.
 var commands = []string{"completion", "man"}
 
 // bashCommand is the name of the command that bash.Script calls.
@@ -37,7 +38,7 @@ func Has(word string) bool {
 	return word == bashCommand || strings.HasPrefix(word, "__complete") || slices.Contains(commands, word)
 }
 
-// Run executes a command line whose first argument Has reports.
+// Run executes a command line for whose first argument Has returns true.
 func (s *Shell) Run(ctx context.Context, argv []string) error {
 	if argv[0] == bashCommand {
 		return s.bash(ctx, argv[1:])
@@ -47,8 +48,8 @@ func (s *Shell) Run(ctx context.Context, argv []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-// root is the program as a tree of cobra's commands, which do nothing but the
-// commands of Shell.
+// root returns the program as a tree of cobra's commands, of which only the commands
+// of Shell do anything.
 func (s *Shell) root(out, err io.Writer) *cobra.Command {
 	p := s.Program
 	root := &cobra.Command{
@@ -107,7 +108,8 @@ func addFlags(cmd *cobra.Command, p *cli.Program, c *cli.Command, given cli.Valu
 			define("no-"+f.Name, "", cmp.Or(f.Negative, f.Help), "false")
 		}
 		if complete := c.CompleteFlag(f); complete != nil {
-			// The only errors are an unknown flag and one that was registered already.
+			// The only errors are an unknown flag and a flag that was registered
+			// already.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 				return answer(complete(cmd.Context(), cli.Query{Given: given, Args: args, Prefix: prefix}))
 			})
@@ -118,7 +120,7 @@ func addFlags(cmd *cobra.Command, p *cli.Program, c *cli.Command, given cli.Valu
 // A recorder is a pflag.Value that records the given values.
 type recorder struct {
 	name  string
-	text  string // what a negative form stands for
+	text  string // the value of the negative form
 	bool  bool
 	given cli.Values
 }

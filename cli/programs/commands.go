@@ -25,7 +25,7 @@ type Invocation struct {
 	Format    output.Format
 	Color     bool // of Out
 	ErrColor  bool
-	Terminal  bool // Out is one
+	Terminal  bool // Out is a terminal
 	Input     *input.Input
 	Stdin     *os.File
 	Project   string // the directory of the project, or ""
@@ -33,10 +33,10 @@ type Invocation struct {
 	Warn      func(id, text string)
 }
 
-// FormatPN is the format of puppet dump that no other command has.
+// FormatPN is the format of puppet dump that other commands do not have.
 const FormatPN = "pn"
 
-// ValidateOptions are those of puppet validate.
+// ValidateOptions are the options of puppet validate.
 type ValidateOptions struct {
 	Options
 	files []string
@@ -64,12 +64,12 @@ func anyError(list []program.Finding) bool {
 	return slices.ContainsFunc(list, func(f program.Finding) bool { return f.Level == "error" })
 }
 
-// DumpOptions are those of puppet dump.
+// DumpOptions are the options of puppet dump.
 type DumpOptions struct {
 	Options
 	files  []string
 	pretty bool
-	format string // FormatPN, or one of the configuration
+	format string // FormatPN, or a format of the configuration
 }
 
 // Bind reads the flags and arguments.
@@ -80,9 +80,9 @@ func (o *DumpOptions) Bind(b *cli.Binder) {
 	b.Text("format", &o.format)
 }
 
-// Dump prints the tree of each program. Of several, each has its name
-// above it, as Puppet prints it; as JSON each is a document with the file's name,
-// and null for one that has none. failed is set if one has errors.
+// Dump prints the tree of each program. If there are several, each has its name above it, as Puppet
+// prints it. As JSON each is a document with the file's name; the name is null if there is no file.
+// failed is set if a program has errors.
 func (v *Invocation) Dump(ctx context.Context, o *DumpOptions) (failed bool, err error) {
 	if err := o.Once(); err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (v *Invocation) Dump(ctx context.Context, o *DumpOptions) (failed bool, err
 	return anyError(problems), nil
 }
 
-// EvalOptions are those of puppet eval.
+// EvalOptions are the options of puppet eval.
 type EvalOptions struct {
 	Options
 	args  []string // files, and NAME=VALUE
@@ -136,7 +136,7 @@ func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) (failed bool, err
 	case batch && (len(files) > 0 || execute):
 		return false, cli.Errorf("Only one of --batch, --execute and a file can be given")
 	case execute && len(files) > 0:
-		return false, cli.Hinted(cli.Errorf("Only one of --execute and a file can be given"), "variables are given as NAME=VALUE; %s is none", files[0])
+		return false, cli.Hinted(cli.Errorf("Only one of --execute and a file can be given"), "give variables as NAME=VALUE; %s is not of this form", files[0])
 	}
 	if err := o.Once(); err != nil {
 		return false, err
@@ -145,7 +145,7 @@ func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) (failed bool, err
 	settings := v.Evaluator
 	settings.Given = given
 	if human && !batch {
-		// As with a log, an error of writing is not an error of the evaluation.
+		// As for a log, an error of writing is not an error of the evaluation.
 		settings.Tell = func(f *program.Finding) { _ = listing.PrintSaid(v.Console, v.ErrColor, *f) }
 	}
 	if o.facts.Given {

@@ -1,8 +1,8 @@
 // Package programs carries out commands that work on programs of the Puppet language, and reads
 // their options, arguments and programs.
 //
-// Mistakes of the user are *cli.UsageError. When the user stops bolt while it reads, the
-// error is run.ErrStopped.
+// Usage errors are *cli.UsageError. If the user stops bolt while it reads, the error is
+// run.ErrStopped.
 package programs
 
 import (
@@ -21,7 +21,7 @@ import (
 	"bolt/run"
 )
 
-// Options say where a program is, and by which rules it is read.
+// Options name a program and the rules for reading it.
 type Options struct {
 	Execute []string // the program itself; nil without --execute
 	Plans   bool     // by the rules of plans
@@ -85,8 +85,8 @@ func (o *Options) read(ctx context.Context, in *input.Input, name string) (progr
 	return s, err
 }
 
-// All returns the programs in files and below directories, and the problems of finding
-// them. The list is not whole if ctx has ended.
+// All returns the programs in files and below directories, and the problems of finding them. If
+// ctx has ended, the list is incomplete.
 func (o *Options) All(ctx context.Context, in *input.Input, names []string) (list []program.Input, problems []program.Finding) {
 	program.Walk(ctx, names, func(name string) {
 		s, err := o.read(ctx, in, name)
@@ -97,8 +97,8 @@ func (o *Options) All(ctx context.Context, in *input.Input, names []string) (lis
 	return list, problems
 }
 
-// Check returns the problems of the programs in files and below directories. The list
-// is not whole if ctx has ended.
+// Check returns the problems of the programs in files and below directories. If ctx has ended,
+// the list is incomplete.
 func (o *Options) Check(ctx context.Context, in *input.Input, names []string, places *program.Placer) []program.Finding {
 	all := []program.Finding{}
 	program.Walk(ctx, names, func(name string) {
@@ -119,12 +119,12 @@ func (o *Options) Check(ctx context.Context, in *input.Input, names []string, pl
 }
 
 // split divides the arguments of an evaluation into files and variables (or parameters)
-// NAME=VALUE. The first argument is the file, unless have says that the program is given
-// in another way.
+// NAME=VALUE. The first argument is the file, unless have is true: then the program is given in
+// another way.
 func split(args []string, have bool) (files []string, given []program.Variable, err error) {
 	if !have && len(args) > 0 {
 		if name, _, is := strings.Cut(args[0], "="); is && missing(args[0]) {
-			return nil, nil, cli.Hinted(cli.Errorf("Must specify a file"), "%s is a value for %s: the file, or a program with --execute (-e), stands before it", args[0], name)
+			return nil, nil, cli.Hinted(cli.Errorf("Must specify a file"), "%s is a value for %s: the file, or a program with --execute (-e), must come before it", args[0], name)
 		}
 		files, args = args[:1], args[1:]
 	}
@@ -175,5 +175,5 @@ func advice(s program.Source, errs []program.Finding) string {
 	if len(errs) == 0 || !s.Template || errs[0].Kind != "parameter" || errs[0].File != s.Name {
 		return ""
 	}
-	return "hint: parameters are given behind the template: " + safetext.TerminalString(s.Name) + ` NAME=VALUE; a string that looks like a number as NAME='"1"'` + "\n"
+	return "hint: give parameters after the template: " + safetext.TerminalString(s.Name) + ` NAME=VALUE; a string that looks like a number as NAME='"1"'` + "\n"
 }

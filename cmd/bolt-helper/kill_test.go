@@ -31,9 +31,10 @@ import (
 // directory, the ID of the run, the file of the catalog, and the file of the helper.
 const clientVariable = "BOLT_TEST_CLIENT"
 
-// TestMain lets the test binary be the helper, which is copied under the name of one, and a client.
+// TestMain lets the test binary act as the helper, if it was copied under the name of a helper, and
+// as a client.
 func TestMain(m *testing.M) {
-	// The race detector keeps each process for a second at its end, and here are many.
+	// The race detector delays the end of each process by a second, and this test starts many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
@@ -82,7 +83,7 @@ func clientMain(args []string) int {
 
 // A site is a directory in which a catalog is applied and disturbed.
 type site struct {
-	dir     string // of what is managed
+	dir     string // of the managed files
 	helpers string // directory of the helpers
 	target  remote.Target
 	conn    transport.Conn
@@ -133,7 +134,7 @@ func (s *site) path(name string, i int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s%d", name, i))
 }
 
-// set makes the catalog of the site.
+// set writes the catalog of the site.
 func (s *site) set(t *testing.T, resources ...any) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"name": "n1", "resources": resources})
@@ -148,7 +149,7 @@ func (s *site) set(t *testing.T, resources ...any) {
 	}
 }
 
-// reset removes what is managed.
+// reset removes the managed files.
 func (s *site) reset(t *testing.T) {
 	t.Helper()
 	if err := os.RemoveAll(s.dir); err != nil {
@@ -199,7 +200,8 @@ func (s *site) wait(t *testing.T, run string) *frame.Fate {
 	return nil
 }
 
-// complete applies the catalog once more and checks that all is as after an undisturbed run.
+// complete applies the catalog once more and checks that the result is the result of an undisturbed
+// run.
 func (s *site) complete(t *testing.T, what string) {
 	t.Helper()
 	out, status, err := s.apply(t.Context(), "")
@@ -241,10 +243,12 @@ func (s *site) whole(t *testing.T, what string) {
 	}
 }
 
-// points is how often each way to disturb is tried, at points drawn by chance. "go test -count" draws more.
+// points is the number of random points at which each kind of disturbance is tried. "go test -count" tries
+// more.
 const points = 12
 
-// TestKillHelper kills the helper at random points. The next apply ends as an undisturbed one.
+// TestKillHelper kills the helper at random points, and checks that the next apply has the result
+// of an undisturbed run.
 func TestKillHelper(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)
@@ -286,7 +290,8 @@ func (s *site) holder() *frame.Holder {
 	return h
 }
 
-// TestKillClient kills the client at random points. The helper finishes the resource that it is at, and stops.
+// TestKillClient kills the client at random points, and checks that the helper finishes the current resource,
+// and stops.
 func TestKillClient(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)
@@ -352,7 +357,7 @@ func TestCancel(t *testing.T) {
 	t.Logf("%v", states)
 }
 
-// TestContinue checks that a run which was asked to go on does so without a reader.
+// TestContinue checks that a run with the option to continue goes on without a reader.
 func TestContinue(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)
@@ -378,7 +383,8 @@ func (s *site) log() string {
 	return string(text)
 }
 
-// TestTwoAtOnce starts a second run while one works. It is refused, and learns which run that is.
+// TestTwoAtOnce starts a second run during a run, and checks that it is rejected with the ID of the
+// first run.
 func TestTwoAtOnce(t *testing.T) {
 	s := newSite(t)
 	s.set(t, map[string]any{"type": "Exec", "title": "x", "parameters": map[string]any{"provider": "shell",
@@ -409,8 +415,8 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestGuard kills the helper while a program works that must not be interrupted. It goes on, although nobody
-// reads what it prints, and no other run begins before it has ended.
+// TestGuard kills the helper while a program works that must not be interrupted. The program goes on
+// although its output has no reader, and no other run begins before it has ended.
 func TestGuard(t *testing.T) {
 	s := newSite(t)
 	s.set(t, map[string]any{"type": "Exec", "title": "x", "parameters": map[string]any{
@@ -441,7 +447,7 @@ func TestGuard(t *testing.T) {
 	if f := s.wait(t, "first"); f.State != frame.StateBroken {
 		t.Errorf("%+v", f)
 	}
-	// A process that the program has left behind does not have the lock.
+	// A process that the program has left behind does not hold the lock.
 	if took := time.Since(start); took > 4*time.Second {
 		t.Errorf("the lock was held for %v", took)
 	}
@@ -453,8 +459,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardTimeout kills the helper while a program works that has a timeout. The guard ends the program then, and what that has
-// started, so that the next run need not wait for ever.
+// TestGuardTimeout kills the helper while a program with a timeout works. The guard then ends the program and
+// its children, so that the next run does not wait forever.
 func TestGuardTimeout(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)
@@ -491,7 +497,8 @@ func runs(pid string) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// TestGuardIdentity runs programs under a guard as another user, with the two streams as one, and one that does not exist.
+// TestGuardIdentity runs programs under a guard: as another user, with both output streams in one, and a
+// program that does not exist.
 func TestGuardIdentity(t *testing.T) {
 	s := newSite(t)
 	s.reset(t)

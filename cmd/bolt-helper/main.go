@@ -1,8 +1,8 @@
-// Command bolt-helper is the part of bolt that runs on the machines that bolt changes. Bolt sends it there
-// and starts it; people do not.
+// Command bolt-helper is the part of bolt that runs on the machines that bolt changes. Bolt copies it to
+// the machine and starts it; users do not.
 //
-// It answers on standard output with frames (package frame). The work itself is in other
-// packages; this one reads flags and signals.
+// It answers on standard output with frames (package frame). Other packages do the work; this package
+// reads flags and signals.
 package main
 
 import (
@@ -29,12 +29,12 @@ const exitUsage = 64
 
 func main() { os.Exit(realMain(context.Background(), os.Args[1:], provider.All())) }
 
-// keepHelpers is the number of versions of the helper that stay. Two controllers of different versions then
-// need not send theirs at each turn.
+// keepHelpers is the number of versions of the helper that stay on a machine, so that two controllers of
+// different versions need not copy theirs each time.
 const keepHelpers = 2
 
-// staleHelper is the age of a file whose copying was interrupted. A younger one can be that of another controller, which is
-// about to start it.
+// staleHelper is the age of a file whose copying was interrupted. A younger file can be a file that another
+// controller is about to start.
 const staleHelper = time.Hour
 
 const helperName = "helper-"
@@ -87,7 +87,7 @@ func dispatch(ctx context.Context, argv []string, types map[string]resource.Type
 	return 0, fmt.Errorf("unknown verb %q", verb)
 }
 
-// place gives a file that has just arrived its final name, and removes old versions. It returns the path.
+// place gives a new file its final name, and removes old versions. It returns the path.
 func place(dir, sum string) (path string, err error) {
 	d, err := runlog.Open(dir)
 	if err != nil {
@@ -193,7 +193,7 @@ func state(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	return m.State(ctx, *run, *typ, *name, os.Stdout), nil
 }
 
-// runOf is the ID of the run in the arguments of a verb that needs nothing else.
+// runOf returns the ID of the run in the arguments of a verb that needs nothing else.
 func runOf(verb string, args []string) (string, error) {
 	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)

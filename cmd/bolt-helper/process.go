@@ -16,12 +16,12 @@ import (
 	"bolt/apply/serve"
 )
 
-// A connection that ends takes its process group with it: transport/shell kills the group, and sshd the
-// terminal's. So the work is done by a child in a session of its own, and the process that was started
-// only passes signals on and waits.
+// When a connection ends, its process group is killed: transport/shell kills the group, and sshd kills
+// the group of the terminal. So a child in its own session does the work, and the first process only
+// passes signals on and waits.
 
-// self returns a path of this program that stays right when its file is renamed or replaced. Without /proc, as in many
-// chroots, it returns the path of the file.
+// self returns a path of this program that stays valid when its file is renamed or replaced. Without /proc,
+// as in many chroots, it returns the path of the file.
 func self(file string) string {
 	const link = "/proc/self/exe"
 	if _, err := os.Stat(link); err == nil {
@@ -30,7 +30,7 @@ func self(file string) string {
 	return file
 }
 
-// ending are the signals that ask the helper to end.
+// ending returns the signals that end the helper.
 func ending() []os.Signal { return []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} }
 
 // detach runs the helper, whose file is program, again in a session of its own, with the same streams.
@@ -54,7 +54,7 @@ func detach(program string, argv []string) (int, error) {
 		for {
 			select {
 			case s := <-signals:
-				_ = cmd.Process.Signal(s) // it has ended otherwise
+				_ = cmd.Process.Signal(s) // otherwise it has already ended
 			case <-done:
 				return
 			}
@@ -69,7 +69,7 @@ func detach(program string, argv []string) (int, error) {
 	return resource.ExitCode(cmd.ProcessState), nil
 }
 
-// withoutPlaced removes the flag of a file that has its place by now.
+// withoutPlaced removes the flag of a file that already has its final name.
 func withoutPlaced(argv []string) []string {
 	if at := slices.Index(argv, "--placed"); at >= 0 && at+2 <= len(argv) {
 		return slices.Concat(argv[:at], argv[at+2:])
@@ -80,8 +80,8 @@ func withoutPlaced(argv []string) []string {
 // closed returns a channel that is closed when the other end of a pipe or socket is closed.
 func closed(f *os.File) <-chan struct{} {
 	lost := make(chan struct{})
-	// A broken pipe is an error of writing then, and not the end of the process. Programs that are run
-	// get the usual handling back, because it is not ignored.
+	// A broken pipe then is a write error, and does not end the process. Programs that are run get the
+	// default handling again, because the signal is not ignored.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	fd := int32(f.Fd())
 	go func() { // ends with the process
@@ -101,7 +101,7 @@ func closed(f *os.File) <-chan struct{} {
 	return lost
 }
 
-// signalled returns a channel that is closed when the process is asked to end.
+// signalled returns a channel that is closed when the process gets a signal to end.
 func signalled() <-chan struct{} {
 	ch := make(chan struct{})
 	signals := make(chan os.Signal, 1)
@@ -119,7 +119,7 @@ const (
 	endingFD = 4
 )
 
-// hold is the guard of a program that must not be interrupted. It has a session of its own.
+// hold is the guard of a program that must not be interrupted. It has its own session.
 func hold(ctx context.Context, argv []string) int {
 	signal.Notify(make(chan os.Signal, 1), append(ending(), syscall.SIGPIPE)...)
 	unix.CloseOnExec(lockFD)

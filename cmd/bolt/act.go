@@ -21,14 +21,13 @@ import (
 	"bolt/transport/all"
 )
 
-// act performs an action on the targets that the command line names. prepare
-// makes the action; what it reports is printed in the format's own way, after
-// its head.
+// act performs an action on the targets that the command line selects. prepare makes the action;
+// its error is printed in the format's own way, after the format's head.
 func (a *app) act(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error {
 	return a.actAmong(ctx, o, name, object, nil, prepare)
 }
 
-// actAmong is act on those of the targets that among returns, if it is not nil.
+// actAmong is act on the targets that among returns, if it is not nil.
 func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object string, among func(context.Context, []*inventory.Target) ([]*inventory.Target, error),
 	prepare func([]*inventory.Target) (run.Action, error),
 ) error {
@@ -64,7 +63,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	streams := a.config.Stream || a.format() == output.NDJSON
 	record := a.recorder()
 	log := &output.Log{Logs: a.logs, WarnCut: !streams && ready.outputs == nil}
-	// The head of a document comes before the error that the audit log refuses the action with.
+	// If the audit log rejects the action, the head of a document comes before the error.
 	sink := event.Fan(a.rerunSink(), event.Redact(event.Fan(log, shown), a.redacted), record)
 	first := event.ActionBegin{Action: name, Object: object, Targets: targets}
 	if err == nil {
@@ -113,11 +112,11 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	return nil
 }
 
-// warnLowered warns if the limit of open files lowers the number of targets at a time.
+// warnLowered warns if the limit of open files reduces the number of targets at a time.
 func (a *app) warnLowered(concurrency string, targets int) {
 	if a.config.ConcurrencyLowered && concurrency == "" && targets > a.config.Concurrency {
 		a.logs.Warn("low_ulimit", fmt.Sprintf("This process may have few files open (ulimit -n), so it works on %d targets at a time. "+
-			"Raise the limit, or set --concurrency to say that this is what you want.", a.config.Concurrency))
+			"Raise the limit, or set --concurrency to confirm this number.", a.config.Concurrency))
 	}
 }
 
@@ -162,7 +161,7 @@ type ready struct {
 	dialer  *all.Dialer
 }
 
-// close closes what prepare has opened, also before an error.
+// close closes everything that prepare has opened, also after an error.
 func (r *ready) close() {
 	if r.dialer != nil {
 		r.dialer.Close()
@@ -170,8 +169,8 @@ func (r *ready) close() {
 	r.outputs.Close()
 }
 
-// prepare makes an action, unless its targets could not be found: terr is why. What it
-// has opened is returned with an error, too.
+// prepare makes an action, unless its targets could not be found: terr is the reason. It also
+// returns the opened parts with an error.
 func (a *app) prepare(o *acting.Options, targets []*inventory.Target, terr error, action func([]*inventory.Target) (run.Action, error)) (r ready, err error) {
 	if terr != nil {
 		return r, terr
@@ -199,7 +198,7 @@ func (a *app) warnNoTargets() {
 	a.logs.Warn("no_targets", "Nothing is done: "+text)
 }
 
-// fatal prints what ended an action that had begun to print.
+// fatal prints the error that ended an action after its output had begun.
 func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 	if werr := sink.Event(ctx, event.FailedBy(err)); werr != nil {
 		return werr
@@ -208,14 +207,14 @@ func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 	return errPrinted
 }
 
-// hint prints what to do about an error that has been printed, if that is known.
+// hint prints the hint of an error that has been printed, if it has one.
 func (a *app) hint(err error) {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
 		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(a.redacted(f.Hint)))
 	}
 }
 
-// written marks an error of writing to standard output as one.
+// written marks an error of writing to standard output.
 func written(err error) error {
 	if err == nil {
 		return nil

@@ -31,7 +31,7 @@ import (
 	"bolt/transport/all"
 )
 
-// app is one invocation with its configuration read. It owns the log.
+// app is one invocation after its configuration was read. It owns the log.
 type app struct {
 	sys system
 	*screen.Screen
@@ -54,20 +54,20 @@ type app struct {
 	kept    *facts.Chosen        // nil before cachedFacts()
 }
 
-// inventoryVariable may hold a whole inventory, as YAML.
+// inventoryVariable is the environment variable for a whole inventory, as YAML.
 const inventoryVariable = "BOLT_INVENTORY"
 
-// A voice says where an app logs.
+// A voice selects the destinations of the log.
 type voice uint8
 
 const (
 	loud    voice = iota // to the console and to the project's files
-	noFiles              // to the console: the files are about the work on targets
-	quiet                // nowhere, and it asks nothing: for completion
+	noFiles              // only to the console: the files are about the work on targets
+	quiet                // nowhere, and no questions are asked: for completion
 )
 
-// start runs a command whose name and flags are known: it checks the words,
-// reads the configuration, and prints what goes wrong in the format asked for.
+// start runs a command whose name and flags are known: it checks the arguments,
+// reads the configuration, and prints errors in the requested format.
 func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, sys system, args []string) error {
 	if err := c.Check(args); err != nil {
 		return withUsage(p, c, args, err)
@@ -78,12 +78,12 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	}
 	formats, _ := formatsOf(c, bound.options)
 	if f := values.Last("format"); f != "" && !slices.Contains(eventFormats, f) {
-		delete(values, "format") // only the command knows it, and not the configuration
+		delete(values, "format") // only the command has this format, not the configuration
 	}
 	a, err := openApp(ctx, values, sys, c.voice)
 	if err != nil {
-		// As with Puppet Bolt this is plain text in every format: which one is
-		// wanted stands in what could not be read.
+		// As in Puppet Bolt, this error is plain text in every format, because the
+		// configuration, which sets the format, could not be read.
 		return err
 	}
 	defer a.close()
@@ -115,7 +115,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if werr := output.PrintError(output.Options{Format: a.format(), Out: out, Color: color, Width: screen.Width(out)}, err); werr != nil {
 		return written(werr)
 	}
-	if !beside || a.format() == output.Human { // else only the error is on standard error
+	if !beside || a.format() == output.Human { // otherwise only the error is on standard error
 		a.hint(err)
 	}
 	return errPrinted
@@ -175,8 +175,8 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	return a, nil
 }
 
-// overrides are the flags that stand above configuration files. Passwords
-// that are to be asked for are asked for here.
+// overrides returns the flags that override configuration files. It prompts for
+// passwords if the flags request that.
 func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) {
 	m := &ordered.Map{}
 	for _, f := range a.sys.flags() {
@@ -218,13 +218,14 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	return m, nil
 }
 
-// readArg returns arg, or the text of the file or of standard input that it names.
+// readArg returns arg, or the text of the file or of standard input that arg
+// refers to.
 func (a *app) readArg(ctx context.Context, arg string) (string, error) {
 	text, err := a.Arg(ctx, arg)
 	return text, stopped(err)
 }
 
-// names is where names of programs are looked for.
+// names returns the places in which names of programs are searched.
 func (a *app) names() *unknown.Names {
 	return &unknown.Names{Modules: a.modules, Modulepath: a.config.Modulepath}
 }
@@ -236,7 +237,7 @@ func (a *app) close() {
 	_ = a.logs.Close()
 }
 
-// home is the user's home directory, "" if nobody knows it.
+// home returns the user's home directory, "" if it is unknown.
 func home(sys system) string {
 	if dir := sys.env("HOME"); dir != "" {
 		return dir
@@ -247,7 +248,8 @@ func home(sys system) string {
 	return ""
 }
 
-// timeout is the limit of the action on one target; it was checked before.
+// timeout returns the time limit of the action on one target; it was checked
+// before.
 func (a *app) timeout() time.Duration {
 	if !a.global.timeout.Given {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// TestApplyDaemonKilled kills the pool daemon at random points of an apply. The helper finishes the resource that it is at, and the next
-// apply ends as an undisturbed one. "go test -count" draws more points.
+// TestApplyDaemonKilled kills the pool daemon at random points of an apply. The helper finishes its current
+// resource, and the next apply has the result of an undisturbed one. "go test -count" tries more points.
 func TestApplyDaemonKilled(t *testing.T) {
 	t.Parallel()
 	const units = 8
@@ -31,7 +31,7 @@ func TestApplyDaemonKilled(t *testing.T) {
 		}
 	}
 	lines := func(word string) int {
-		text, _ := os.ReadFile(filepath.Join(managed, "log")) // it is missing at first
+		text, _ := os.ReadFile(filepath.Join(managed, "log")) // it does not exist at first
 		return strings.Count(string(text), word+" ")
 	}
 	apply := []string{"apply", "site.pp", "-t", "host1"}

@@ -54,7 +54,7 @@ func showAudit(ctx context.Context, a *app, o *showAuditOptions) error {
 		return written(err)
 	}
 	if matched == 0 && !a.format().Data {
-		// Where programs read the actions they are not told this.
+		// With formats for programs this message is not printed.
 		if _, err := fmt.Fprintln(a.sys.err, "No records match."); err != nil {
 			return written(err)
 		}

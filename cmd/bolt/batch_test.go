@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// startBatch starts bolt puppet eval --batch in a directory of its own.
+// startBatch starts bolt puppet eval --batch in its own directory.
 func startBatch(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, answers *bufio.Reader, said *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -41,8 +41,9 @@ func startBatch(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, answers *bufio.
 	return cmd, in, bufio.NewReader(out), said
 }
 
-// TestBatchInterrupted: an answer comes as soon as its line has, also when a
-// part of the next is there; and an interrupt ends the wait for the rest.
+// TestBatchInterrupted checks that an answer comes as soon as its line is
+// complete, also if a part of the next line has arrived, and that an
+// interrupt ends the wait for the rest.
 func TestBatchInterrupted(t *testing.T) {
 	cmd, in, answers, said := startBatch(t)
 	if _, err := io.WriteString(in, `{"expr": "1 + 1"}`+"\n"+`{"expr": `); err != nil {
@@ -64,8 +65,8 @@ func TestBatchInterrupted(t *testing.T) {
 	}
 }
 
-// TestBatchChanges: a file of a module that has changed, was mended or is new
-// counts from the next line on.
+// TestBatchChanges checks that a changed, repaired or new file of a module
+// takes effect from the next line on.
 func TestBatchChanges(t *testing.T) {
 	cmd, in, answers, _ := startBatch(t)
 	functions := filepath.Join(cmd.Dir, "modules", "m", "functions")

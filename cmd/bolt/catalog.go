@@ -34,22 +34,23 @@ func (a *app) catalogs() *catalogs.Invocation {
 
 type compileOptions struct{ catalogs.CompileOptions }
 
-// beside keeps errors out of the catalogs on standard output.
+// beside makes bolt print errors on standard error, because standard output
+// has catalogs.
 func (o *compileOptions) beside() bool { return true }
 
 func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
 	if o.Stores() {
-		a.config.Format = "json" // of errors
+		a.config.Format = "json" // for errors
 	}
 	if o.OneNode() {
-		collectLate(64) // suffices for 10,000 resources
+		collectLate(64) // enough for 10,000 resources
 	}
 	a.warnModulepath()
 	failed, err := a.catalogs().Compile(ctx, &o.CompileOptions)
 	return outcome(failed, err)
 }
 
-// outcome is the error of work whose failures were printed.
+// outcome returns the error of work whose failures were printed.
 func outcome(failed bool, err error) error {
 	if err == nil && failed {
 		return errFailedTargets
@@ -59,7 +60,8 @@ func outcome(failed bool, err error) error {
 
 type showCatalogOptions struct{ catalogs.ShowOptions }
 
-// beside keeps errors out of a drawing.
+// beside makes bolt print errors on standard error if standard output has a
+// drawing.
 func (o *showCatalogOptions) beside() bool { return o.Draws() }
 
 func (o *showCatalogOptions) formats(all []string) ([]string, string) { return o.Formats(all) }

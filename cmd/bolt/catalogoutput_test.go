@@ -14,7 +14,8 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// catalogProject is a project with many targets, and a program with many resources.
+// catalogProject makes a project with many targets, and a program with many
+// resources.
 func catalogProject(t *testing.T, targets int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -33,7 +34,7 @@ func catalogProject(t *testing.T, targets int) (dir string) {
 	return dir
 }
 
-// wholeCatalogs counts the catalogs in a directory, each of which must be whole.
+// wholeCatalogs counts the catalogs in a directory, each of which must be complete.
 func wholeCatalogs(t *testing.T, dir string) int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -49,7 +50,7 @@ func wholeCatalogs(t *testing.T, dir string) int {
 	return len(files)
 }
 
-// Catalogs of a bolt that is killed are whole.
+// TestCatalogOutputKilled checks that the catalogs of a killed bolt are complete.
 func TestCatalogOutputKilled(t *testing.T) {
 	const targets = 120
 	dir := catalogProject(t, targets)
@@ -74,7 +75,7 @@ func TestCatalogOutputKilled(t *testing.T) {
 	if cut == 0 {
 		t.Error("bolt was not killed while it wrote")
 	}
-	// The next run is not disturbed by what the killed one left behind.
+	// The files that the killed run left behind do not disturb the next run.
 	var said bytes.Buffer
 	cmd := startBoltIn(t, dir, server, &said, "catalog", "compile", "site.pp", "-t", "all", "--output", "out")
 	if err := cmd.Wait(); err != nil {
@@ -85,7 +86,8 @@ func TestCatalogOutputKilled(t *testing.T) {
 	}
 }
 
-// A full disk ends the work with an error that names the file, and no file is half.
+// TestCatalogOutputDiskFull checks that a full disk ends the work with an error
+// that names the file, and that no file is incomplete.
 func TestCatalogOutputDiskFull(t *testing.T) {
 	dir := catalogProject(t, 20)
 	if err := os.Mkdir(filepath.Join(dir, "full"), 0o700); err != nil {
@@ -108,7 +110,7 @@ func TestCatalogOutputDiskFull(t *testing.T) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "BOLT_PROJECT="+dir)
 	begin := time.Now()
-	said, _ := cmd.CombinedOutput() // the status says more
+	said, _ := cmd.CombinedOutput() // the status is checked by the script
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 77 || strings.HasPrefix(string(said), "unshare:") {
 		t.Fatalf("this machine lets unshare(1) make no mount: %s", said)
 	}

@@ -16,7 +16,7 @@ func wordsOfCommand(args []string) error {
 	if len(args) == 0 || args[0] == "" {
 		return usagef("Must specify a command to run")
 	}
-	return hinted(cli.NoArguments(args[1:]), "the command is one word: put it in quotes")
+	return hinted(cli.NoArguments(args[1:]), "the command is one argument: put it in quotes")
 }
 
 func wordsOfScript(args []string) error {
@@ -38,12 +38,13 @@ func wordsOfFile(args []string) error {
 	return nil
 }
 
-// noWordsButTargets is cli.NoArguments for commands that people give names of targets.
+// noWordsButTargets is cli.NoArguments for commands to which users often pass names of
+// targets.
 func noWordsButTargets(args []string) error {
 	return hinted(cli.NoArguments(args), "name targets with --targets (-t)")
 }
 
-// checkFlags looks for flags that contradict each other or the command.
+// checkFlags rejects flags that contradict each other or the command.
 func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inventoryInEnv bool) error {
 	if err := p.CheckFlags(&c.Command, given); err != nil {
 		return err
@@ -93,8 +94,8 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 	return checkFormat(p, c, bound.options, given)
 }
 
-// formatsOf are the values of --format that a command has with its options, and a
-// hint for those that it does not have because of them.
+// formatsOf returns the values of --format that a command has with its options, and a
+// hint for values that the options exclude.
 func formatsOf(c *command, options any) (formats []string, hint string) {
 	if o, ok := options.(narrower); ok {
 		return o.formats(c.Formats)

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// buildClouds builds bolt-clouds, which is a module of its own, and returns its
+// buildClouds builds bolt-clouds, which is a separate module, and returns its
 // directory.
 func buildClouds(t *testing.T) string {
 	t.Helper()
@@ -28,7 +28,7 @@ func buildClouds(t *testing.T) string {
 }
 
 // TestClouds runs the scripts of testdata/clouds with the program bolt-clouds in
-// $CLOUDS, and a server that answers as EC2 does to requests signed with the key
+// $CLOUDS, and a server that answers like EC2 to requests signed with the key
 // AKIDEXAMPLE.
 func TestClouds(t *testing.T) {
 	clouds := buildClouds(t)
@@ -47,7 +47,8 @@ func TestClouds(t *testing.T) {
 					`<dnsName>web1.example.com</dnsName><tagSet><item><key>Name</key><value>web1</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
 			}))
 			e.Defer(ec2.Close)
-			// bolt itself is in the first directory; no other may have the program.
+			// bolt itself is in the first directory; no other directory may contain
+			// the program.
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(filepath.ListSeparator))
 			e.Setenv("PATH", bin)
 			e.Setenv("CLOUDS", clouds)

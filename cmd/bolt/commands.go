@@ -30,8 +30,8 @@ const (
 	exitEval      = "0  the program has a value; with --batch: all lines were answered\n1  the program has errors, or could not be read; or "
 )
 
-// commands are all actions, in the order of the help page. The texts of their help are
-// the files of the folder help.
+// commands returns all actions, in the order of the help page. The texts of their help
+// are the files of the folder help.
 func (s system) commands() []command {
 	return slices.Concat([]command{
 		{run: with(runCommand), targets: true, Command: cli.Command{

@@ -13,8 +13,8 @@ import (
 	"bolt/plans/runs"
 )
 
-// opened calls f with an app for the flags of a command line that is not complete.
-// A configuration with mistakes completes nothing.
+// opened calls f with an app for the flags of an incomplete command line. If the
+// configuration has errors, there are no completions.
 func (s system) opened(f func(ctx context.Context, a *app, q cli.Query) cli.Completions) cli.Completer {
 	return func(ctx context.Context, q cli.Query) cli.Completions {
 		a, err := openApp(ctx, q.Given, s, quiet)
@@ -35,8 +35,8 @@ func completeTargets(ctx context.Context, a *app, q cli.Query) cli.Completions {
 	return acting.CompleteTargets(q.Prefix, inv.Names())
 }
 
-// names completes the names of things, with their descriptions. If they cannot be
-// listed, there are none.
+// names completes names with their descriptions. If they cannot be listed, there are no
+// completions.
 func (s system) names(list func(ctx context.Context, a *app) ([]listing.Described, error)) cli.Completer {
 	return s.opened(func(ctx context.Context, a *app, q cli.Query) cli.Completions {
 		all, _ := list(ctx, a)
@@ -58,7 +58,7 @@ func publicPlans(ctx context.Context, a *app) ([]listing.Described, error) {
 	return listing.PublicPlans(list), err
 }
 
-// yamlPlans are the plans that can be converted.
+// yamlPlans returns the plans that can be converted.
 func yamlPlans(ctx context.Context, a *app) ([]listing.Described, error) {
 	list, err := a.plans().List(ctx)
 	list = slices.DeleteFunc(list, func(p plans.Summary) bool { return path.Ext(p.File) != ".yaml" })
@@ -106,7 +106,7 @@ func planParameters(ctx context.Context, a *app, name string) (list []cli.Parame
 	return list
 }
 
-// parameters completes the parameters of the task or plan that the first argument names.
+// parameters completes the parameters of the task or plan in the first argument.
 func (s system) parameters(of func(ctx context.Context, a *app, name string) []cli.Parameter) cli.Completer {
 	return s.opened(func(ctx context.Context, a *app, q cli.Query) cli.Completions {
 		return cli.Assignments(of(ctx, a, q.Args[0]), q.Args[1:], q.Prefix)

@@ -112,8 +112,8 @@ func commandsOfTopic(text string) func(yield func(int, string) bool) {
 	}
 }
 
-// documented returns the mistake in a command line. A line inside a sentence can be a group of commands (bolt rollout), or can
-// leave out arguments.
+// documented returns the error in a command line. A line inside a sentence can be a group of commands (bolt
+// rollout), or can leave out arguments.
 func documented(p *cli.Program, commands []command, line string) error {
 	words, given, err := p.Arrange(shellWords(line)[1:])
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEncoding: what is not UTF-8 is refused, with its place, and not mended.
+// TestEncoding checks that text that is not UTF-8 is rejected with its
+// position, and is not corrected.
 func TestEncoding(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,7 +51,7 @@ func TestEncoding(t *testing.T) {
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+dir, "BOLT_PROJECT="+dir)
 		cmd.Stdin = strings.NewReader(c.in)
-		out, _ := cmd.CombinedOutput() // what it exits with, others test
+		out, _ := cmd.CombinedOutput() // other tests check the exit code
 		if !strings.Contains(string(out), c.want) {
 			t.Errorf("%s %q\n got %s\nwant %s", c.args, c.in, out, c.want)
 		}

@@ -12,12 +12,13 @@ import (
 	"bolt/run"
 )
 
-// factStore is the store of the project.
+// factStore returns the fact store of the project.
 func (a *app) factStore() *facts.Store {
 	return facts.Open(a.project.Dir, a.cacheDir("facts"), time.Now())
 }
 
-// stopped is the error of work that was ended, of which who ended it knows.
+// stopped replaces the error of stopped work by errPrinted, because the user who stopped it knows
+// about it.
 func stopped(err error) error {
 	if errors.Is(err, run.ErrStopped) {
 		return errPrinted
@@ -25,7 +26,8 @@ func stopped(err error) error {
 	return err
 }
 
-// cachedFacts returns stored facts of a target, for the choice of targets. It is safe for concurrent use.
+// cachedFacts returns stored facts of a target, for the selection of targets. It is safe for concurrent
+// use.
 func (a *app) cachedFacts(ctx context.Context, name string, names []string) (*ordered.Map, error) {
 	a.keptMu.Lock()
 	defer a.keptMu.Unlock()
@@ -67,7 +69,7 @@ func forgetFacts(ctx context.Context, a *app, o *collecting.ForgetOptions) error
 	return stopped(a.collecting().Forget(ctx, o))
 }
 
-// cacheDir is a directory in the user's cache; "" if there is none.
+// cacheDir returns a directory in the user's cache; "" if there is none.
 func (a *app) cacheDir(name string) string {
 	return project.UserCache(a.sys.env("XDG_CACHE_HOME"), home(a.sys), name)
 }

@@ -10,7 +10,7 @@ import (
 	"bolt/run"
 )
 
-// copyOptions are those of commands that copy files.
+// copyOptions are the options of commands that copy files.
 type copyOptions struct {
 	acting.Options
 	source, dest string

@@ -41,23 +41,24 @@ func sections() []string {
 	return []string{secInventory, secAuth, secEscalate, secContext, secRemote, secTransport, secPuppet, secLookup, secModules, secRelease, secAudit, secDisplay, secGlobal}
 }
 
-// Where a flag is listed. help/occasions.txt describes each occasion in words.
+// The occasions on which a flag is listed. help/occasions.txt describes each
+// occasion in words.
 const (
 	onAction    = "action"    // commands that act on targets
 	onRun       = "run"       // command run, script run
 	onPrints    = "prints"    // command run, script run, task run
 	onRolling   = "rolling"   // commands that may act on their targets in batches
 	onTmpdir    = "tmpdir"    // script run, file upload
-	onTimeout   = "timeout"   // what may be ended for taking too long
+	onTimeout   = "timeout"   // actions with a time limit
 	onDownload  = "download"  // file download, and plans
 	onResults   = "results"   // commands that act on targets
-	onFold      = "fold"      // those of them that may print equal results once
-	onTargets   = "targets"   // commands that targets are named to
+	onFold      = "fold"      // commands of results that may print equal results once
+	onTargets   = "targets"   // commands that need targets
 	onInventory = "inventory" // commands that read the inventory
 	onDetail    = "detail"    // inventory show
 	onModules   = "modules"   // commands that look for modules
 	onPuppet    = "puppet"    // programs of the Puppet language
-	onExecute   = "execute"   // where the program may stand on the command line
+	onExecute   = "execute"   // commands whose program may be on the command line
 	onDump      = "dump"      // puppet dump
 	onEval      = "eval"      // puppet eval
 	onFactFile  = "factfile"  // puppet eval, catalog compile
@@ -84,7 +85,7 @@ const (
 	onAged      = "aged"     // facts commands
 	onAudit     = "audit"    // audit show
 	onVerify    = "verify"   // audit verify
-	onRelease   = "release"  // commands of releases, rollouts and reports, and those that apply
+	onRelease   = "release"  // commands of releases, rollouts and reports, and commands that apply
 	onCreate    = "create"   // release create
 	onSigners   = "signers"  // release show, release verify
 	onPreview   = "preview"  // release preview
@@ -102,8 +103,9 @@ const (
 	onFailed    = "failed"   // audit show, report list
 )
 
-// flags returns all flags. Names, short forms and values are those of Puppet Bolt;
-// strict ones but --env-var, and some of the formats, are ours.
+// flags returns all flags. Names, short forms and values are the same as in Puppet
+// Bolt. Puppet Bolt does not have the strict flags except --env-var, and it does
+// not have some of the formats.
 func (s system) flags() []cli.Flag {
 	transports := all.List()
 	dialed := all.Dialed(transports)
@@ -295,20 +297,20 @@ func (s system) flags() []cli.Flag {
 // The values of --format that commands have, the default first.
 var (
 	eventFormats = output.Names(output.Events)                            // commands that act on targets
-	listFormats  = output.Names(output.Lists)                             // Bolt's others
-	plainFormats = output.Names(output.Own)                               // ours
+	listFormats  = output.Names(output.Lists)                             // other commands of Bolt
+	plainFormats = output.Names(output.Own)                               // commands that Bolt does not have
 	dataFormats  = append(slices.Clone(plainFormats), output.NDJSON.Name) // commands of reports
 	treeFormats  = []string{programs.FormatPN, output.JSON.Name}          // puppet dump
-	// compileFormats are those of catalog compile.
+	// compileFormats are the formats of catalog compile.
 	compileFormats = append(slices.Clone(eventFormats), catalogs.FormatPuppetDB, catalogs.FormatDot)
-	// showFormats are those of catalog show.
+	// showFormats are the formats of catalog show.
 	showFormats = append(slices.Clone(listFormats), catalogs.FormatDot)
 )
 
-// formatNames are all formats.
+// formatNames returns the names of all formats.
 func formatNames() []string { return append(slices.Clone(compileFormats), programs.FormatPN) }
 
-// formatHelp explains --format to users of a command that has these formats.
+// formatHelp returns the help of --format for a command with these formats.
 func formatHelp(formats []string) string {
 	words := slices.Clone(formats)
 	for i, f := range words {
@@ -328,7 +330,7 @@ func formatHelp(formats []string) string {
 	return "How to print results: " + spelling.Or(words) + "."
 }
 
-// varySince makes --since the flag of a command.
+// varySince adapts --since to a command.
 func varySince(f *cli.Flag, c *cli.Command) {
 	switch c.Name {
 	case "rollout events":
@@ -338,14 +340,14 @@ func varySince(f *cli.Flag, c *cli.Command) {
 	}
 }
 
-// varyFailed makes --failed the flag of a command.
+// varyFailed adapts --failed to a command.
 func varyFailed(f *cli.Flag, c *cli.Command) {
 	if c.Name == "report list" {
 		f.Section, f.Help = secDisplay, "Only reports of runs that failed or were stopped."
 	}
 }
 
-// varyState makes --state the flag of a command.
+// varyState adapts --state to a command.
 func varyState(f *cli.Flag, c *cli.Command) {
 	switch {
 	case slices.Contains(c.Lists, onApply):
@@ -355,14 +357,14 @@ func varyState(f *cli.Flag, c *cli.Command) {
 	}
 }
 
-// varyKeep makes --keep the flag of a command.
+// varyKeep adapts --keep to a command.
 func varyKeep(f *cli.Flag, c *cli.Command) {
 	if c.Name == "rollout gc" {
 		f.Help = "Remove all rollouts but the last N. Rollouts that have not ended, or were the last on a node, stay."
 	}
 }
 
-// varyFormat makes --format the flag of a command.
+// varyFormat adapts --format to a command.
 func varyFormat(f *cli.Flag, c *cli.Command) {
 	f.Values, f.Help = c.Formats, formatHelp(c.Formats)
 }

@@ -7,7 +7,7 @@ type nameOption struct{ name string }
 
 func (o *nameOption) Bind(b *cli.Binder) { b.Arg(&o.name) }
 
-// listOptions are those of commands that list things, or show the named one.
+// listOptions are the options of commands that list items, or show one item.
 type listOptions struct {
 	name   string
 	filter string
@@ -18,15 +18,15 @@ func (o *listOptions) Bind(b *cli.Binder) {
 	b.Text("filter", &o.filter)
 }
 
-// globalOptions are read by each command, as all of them can connect to something.
-// Flags that stand for settings are in the configuration instead.
+// globalOptions are read by every command, because every command can open
+// connections. Flags for settings are in the configuration instead.
 type globalOptions struct {
 	project           string
 	logLevel          cli.Optional
 	trace, clearCache bool
 	timeout           cli.Optional // on one target; it was checked before
 	runAs             string
-	puppetdb          string // the instance that is meant
+	puppetdb          string // the selected instance
 	modulepath        cli.Optional
 	inventoryFile     cli.Optional
 	concurrency       string

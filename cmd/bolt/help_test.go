@@ -9,14 +9,14 @@ import (
 	"bolt/cli"
 )
 
-// boltsFlags are the flags of our table that Puppet Bolt has as well.
+// boltsFlags are the flags that Puppet Bolt has as well.
 var boltsFlags = strings.Fields(`targets query rerun detail user password password-prompt private-key host-key-check
 	run-as sudo-password sudo-password-prompt sudo-executable concurrency cleanup modulepath project inventoryfile
 	hiera-config puppetdb save-rerun transport connect-timeout ssl ssl-verify tty native-ssh ssh-command copy-command tmpdir execute compile-concurrency
 	plan-hierarchy params modules force resolve plugin pp filter format stream color verbose trace log-level clear-cache help version`)
 
-// TestFlagsElsewhere gives each command each flag that means nothing to it:
-// Bolt's own are for Bolt's commands to ignore, all others are refused.
+// TestFlagsElsewhere calls each command with each flag that does not apply to it: commands of Bolt
+// ignore Bolt's flags, and all other flags are rejected.
 func TestFlagsElsewhere(t *testing.T) {
 	commands := system{}.commands()
 	p := system{}.program(commands)
@@ -61,8 +61,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestHelpFits looks at the width of help pages, and that each says all that
-// a page must.
+// TestHelpFits checks the width of help pages, and that each page has its required parts.
 func TestHelpFits(t *testing.T) {
 	commands := system{}.commands()
 	p := system{}.program(commands)
@@ -94,7 +93,8 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestHelpOnTerminals checks that the options of help pages fit terminals of other widths, and that no word is cut.
+// TestHelpOnTerminals checks that the options of help pages fit terminals of other widths, and that words are
+// not cut.
 func TestHelpOnTerminals(t *testing.T) {
 	commands := system{}.commands()
 	p := system{}.program(commands)
@@ -144,9 +144,8 @@ func TestChapters(t *testing.T) {
 	}
 }
 
-// TestManPage reads the manual as it is written. Macros of one font take their
-// words apart at blanks and set them with blanks; those of two fonts (.RI) join
-// them, so they are only for references to other pages.
+// TestManPage reads the source of the manual. Macros of one font separate their arguments by
+// blanks; macros of two fonts (.RI) join them, so they are only for references to other pages.
 func TestManPage(t *testing.T) {
 	commands := system{}.commands()
 	page := system{}.program(commands).ManPage()

@@ -19,19 +19,19 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// startBolt starts the program as a process of its own in a fresh project.
+// startBolt starts the program as a separate process in a new project.
 func startBolt(t *testing.T, server *sshtest.Server, out io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
 	return startBoltIn(t, t.TempDir(), server, out, args...)
 }
 
-// startBoltIn starts the program as a process of its own in a project.
+// startBoltIn starts the program as a separate process in a project.
 func startBoltIn(t *testing.T, dir string, server *sshtest.Server, out io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
 	if err := writeHome(filepath.Join(dir, "home"), server); err != nil {
 		t.Fatal(err)
 	}
-	// testscript.Main makes the test binary the program if it is called so.
+	// testscript.Main makes the test binary act as the program if it has its name.
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// sleepers counts processes whose command line has mark in it.
+// sleepers counts processes whose command line contains mark.
 func sleepers(t *testing.T, mark string) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -86,7 +86,7 @@ func sleepers(t *testing.T, mark string) int {
 	return n
 }
 
-// until waits for a condition, and fails when it does not come.
+// until waits for a condition, and fails if it does not become true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -123,13 +123,13 @@ func TestInterrupt(t *testing.T) {
 	until(t, "end of the commands", func() bool { return sleepers(t, mark) == 0 })
 }
 
-// TestInterruptTwice presses ^C twice: the program leaves at once, and the
-// commands end because their connection does.
+// TestInterruptTwice presses ^C twice: the program exits immediately, and the commands
+// end because their connection ends.
 func TestInterruptTwice(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{})
 	const mark = "4711.5"
 	var out lockedBuffer
-	// The command's shell ignores TERM, so the first interrupt takes its time.
+	// The command's shell ignores TERM, so the first interrupt takes some time.
 	cmd := startBolt(t, server, &out, "command", "run", "trap '' TERM; sleep "+mark+"; sleep "+mark, "-t", "host1")
 	until(t, "the command", func() bool { return sleepers(t, mark) == 1 })
 	begin := time.Now()
@@ -137,7 +137,7 @@ func TestInterruptTwice(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	var err error
 	until(t, "the end", func() bool {
-		// Only a signal that comes more than a second after the first counts as another.
+		// Only a signal more than a second after the first is treated as a second one.
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		select {
 		case err = <-ended:
@@ -158,7 +158,7 @@ func TestInterruptTwice(t *testing.T) {
 	until(t, "end of the command", func() bool { return sleepers(t, mark) == 0 })
 }
 
-// TestKilled kills the program: the connection's end ends the command.
+// TestKilled kills the program: the end of the connection ends the command.
 func TestKilled(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{})
 	const mark = "4711.75"
@@ -201,8 +201,8 @@ func TestTimeoutProgram(t *testing.T) {
 	}
 }
 
-// timeoutRun runs a command under timeout(1) and makes that end it once one of
-// the two targets sleeps.
+// timeoutRun runs a command under timeout(1), and lets the time pass when one of the two
+// targets sleeps.
 func timeoutRun(t *testing.T, server *sshtest.Server, dir, mark string, args []string) {
 	t.Helper()
 	files := map[string]string{

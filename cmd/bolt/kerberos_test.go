@@ -10,7 +10,8 @@ import (
 	"bolt/internal/krb5test"
 )
 
-// TestKerberos: a user with a ticket and no key, with the daemon and without.
+// TestKerberos logs in as a user with a ticket and without a key, with the daemon
+// and without it.
 func TestKerberos(t *testing.T) {
 	t.Parallel()
 	r := krb5test.Start(t)
@@ -35,7 +36,8 @@ func TestKerberos(t *testing.T) {
 	first, second := "FILE:"+filepath.Join(d.dir, "first"), "FILE:"+filepath.Join(d.dir, "second")
 	r.Kinit(t, first, "tester")
 	own := ownPool(t)
-	// The variables come last: a daemon's own are those of who started it.
+	// The variables come last: a daemon has the variables of the process that
+	// started it.
 	as := func(cache, config string) {
 		d.env = append(os.Environ(), "HOME="+d.home, "BOLT_PROJECT="+d.dir, "SSH_AUTH_SOCK=", "KRB5CCNAME="+cache, "KRB5_CONFIG="+config, own)
 	}
@@ -51,13 +53,13 @@ func TestKerberos(t *testing.T) {
 	if n := opened(); n != 1 {
 		t.Errorf("%d connections for one principal", n)
 	}
-	// The daemon was started by tester; this is a caller without a ticket.
+	// The daemon was started by tester; this caller has no ticket.
 	as("FILE:"+filepath.Join(d.dir, "none"), r.Config())
 	out, code := d.bolt("command", "run", "true", "-t", "web", "--pool", "required")
 	if code == 0 || !strings.Contains(out, "There is no Kerberos ticket: FILE:"+d.dir+"/none") || !strings.Contains(out, "Run kinit") {
 		t.Errorf("no ticket: exit %d\n%s", code, out)
 	}
-	// Another principal does not get the first one's connection.
+	// Another principal does not get the connection of the first principal.
 	as(second, r.Config())
 	r.Kinit(t, second, "guest")
 	if out, code := d.bolt("command", "run", "true", "-t", "web", "--pool", "required"); code == 0 || !strings.Contains(out, "does not let guest@BOLT.TEST in as root") {
@@ -68,14 +70,15 @@ func TestKerberos(t *testing.T) {
 	if n := opened(); n != 2 {
 		t.Errorf("%d connections for two principals", n)
 	}
-	// A connection outlives its ticket, as OpenSSH's do; a new one is not opened.
+	// A connection outlives its ticket, as with OpenSSH; a new connection is not
+	// opened.
 	as(first, r.Config())
 	r.Kinit(t, first, "tester", "-l", "1s")
 	d.works("command", "run", "true", "-t", "web", "--pool", "required")
-	if out, code := d.bolt("command", "run", "true", "-t", "web", "--pool", "off"); code == 0 || !strings.Contains(out, "expire") { // has expired, or does so too soon
+	if out, code := d.bolt("command", "run", "true", "-t", "web", "--pool", "off"); code == 0 || !strings.Contains(out, "expire") { // it has expired, or expires too soon
 		t.Errorf("expired: exit %d\n%s", code, out)
 	}
-	// The caller's krb5.conf counts, not the daemon's.
+	// The caller's krb5.conf takes effect, not the daemon's.
 	r.Kinit(t, first, "tester")
 	as(first, filepath.Join(d.dir, "none.conf"))
 	out, code = d.bolt("command", "run", "true", "-t", "address", "--pool", "required")

@@ -11,21 +11,22 @@ import (
 	"bolt/environment"
 )
 
-// languageOptions are the options for programs of the Puppet language.
+// languageOptions returns the options for programs of the Puppet language.
 func (a *app) languageOptions() environment.Options {
 	return environment.Options{Modules: a.modules, Hiera: a.config.HieraConfig, Keys: a.project.Dir, Getenv: a.sys.lookup, Now: time.Now}
 }
 
-// environment makes an environment. plans are the rules by which files of modules
-// are read.
+// environment returns an environment. If plans is set, files of modules are read
+// by the rules of plans.
 func (a *app) environment(plans bool) *environment.Environment {
 	o := a.languageOptions()
 	o.Plans = plans
 	return environment.New(o)
 }
 
-// warnModulepath tells of directories of --modulepath that do not exist: those
-// of a project need not, but who names one means it.
+// warnModulepath warns about missing directories of --modulepath. Directories of
+// a project may be missing, but a directory that is named on the command line is
+// expected to exist.
 func (a *app) warnModulepath() {
 	if !a.global.modulepath.Given {
 		return

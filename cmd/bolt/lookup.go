@@ -14,13 +14,14 @@ import (
 	"bolt/output/listing"
 )
 
-// wordsOfLookup are a key, and variables for the lookup. Other words are ignored, as in Puppet Bolt.
+// wordsOfLookup checks a key, and variables for the lookup. Other arguments are ignored, as in
+// Puppet Bolt.
 func wordsOfLookup(args []string) error {
 	if len(args) == 0 {
 		return usagef("Must specify a key to look up")
 	}
 	if name, _, is := strings.Cut(args[0], "="); is {
-		return hinted(usagef("Must specify a key to look up"), "%s is the variable %s: the key stands before it", args[0], name)
+		return hinted(usagef("Must specify a key to look up"), "%s is the variable %s: the key must come before it", args[0], name)
 	}
 	if _, _, err := lookup.ParseVariables(args[1:]); err != nil {
 		return usagef("%v", err)
@@ -28,11 +29,11 @@ func wordsOfLookup(args []string) error {
 	return nil
 }
 
-// lookupOptions are those of lookup.
+// lookupOptions are the options of lookup.
 type lookupOptions struct {
 	key            string
 	variables      []string // NAME=VALUE
-	planned        bool     // as a plan does, for no target
+	planned        bool     // as in a plan, without a target
 	explain        bool
 	explainOptions bool
 	targets        acting.Targets
@@ -64,7 +65,7 @@ func (o *lookupOptions) checkTargets() error {
 	return nil
 }
 
-// formats are those of a list with --plan-hierarchy: one value is no stream of events.
+// formats returns the formats of a list with --plan-hierarchy: one value is not a stream of events.
 func (o *lookupOptions) formats(all []string) ([]string, string) {
 	if o.planned {
 		return listFormats, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it"

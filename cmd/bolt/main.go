@@ -1,9 +1,9 @@
-// Bolt runs commands and scripts and copies files on many machines at once,
-// over SSH, with nothing installed on them.
+// Bolt runs commands and scripts and copies files on many machines at once, over SSH,
+// with nothing installed on them.
 //
-// This package turns words into requests, wires the other packages together
-// and decides exit codes. It is the only place that reads flags and
-// environment variables, asks people questions, and exits.
+// This package parses arguments into requests, connects the other packages and
+// chooses exit codes. It is the only place that reads flags and environment
+// variables, asks questions, and exits.
 package main
 
 import (
@@ -30,12 +30,12 @@ import (
 // version is set by the build.
 var version = "0.1.0-dev"
 
-// Exit codes. The first two are those of Puppet Bolt.
+// Exit codes. The first two are the same as in Puppet Bolt.
 const (
 	exitOK        = 0
-	exitFailed    = 1 // a target failed, or the command line, a file or the program itself
+	exitFailed    = 1 // a target failed, or there is an error in the command line, a file or the program itself
 	exitDifferent = 2 // a comparison found differences
-	exitWaiting   = 3 // a rollout is paused, or waits for people or for a window
+	exitWaiting   = 3 // a rollout is paused, or waits for an approval or a window
 )
 
 func main() {
@@ -47,7 +47,7 @@ func main() {
 	os.Exit(code)
 }
 
-// collectLate delays the first garbage collection from 4 MB of memory to more: most
+// collectLate raises the heap size of the first garbage collection from 4 MB: most
 // invocations end before. Later collections are as usual.
 func collectLate(megabytes int) {
 	const usual, first = 100, 4 // percent and MB, if GOGC is not set
@@ -60,13 +60,13 @@ func collectLate(megabytes int) {
 	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
-// system is the outside world of one invocation.
+// system is the environment of one invocation.
 type system struct {
 	in       *os.File
 	out, err *os.File
 	lookup   func(name string) (value string, ok bool) // environment
 	environ  func() []string                           // all of it
-	remote   *atomic.Bool                              // set when something begins to run on targets
+	remote   *atomic.Bool                              // set when an action begins to run on targets
 }
 
 func (s system) env(name string) string {
@@ -74,7 +74,8 @@ func (s system) env(name string) string {
 	return v
 }
 
-// realMain is main without the process: deferred work runs before it returns.
+// realMain is main without the end of the process: deferred calls run before it
+// returns.
 func realMain(ctx context.Context, argv []string, sys system) int {
 	err := execute(ctx, argv, sys)
 	switch {
@@ -87,7 +88,7 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 	case errors.Is(err, errWaits):
 		return exitWaiting
 	case errors.Is(err, errWrite):
-		// There is no telling it on standard output.
+		// Standard output cannot be used to report this.
 		fmt.Fprintln(sys.err, "bolt:", safetext.TerminalString(err.Error()))
 		return exitFailed
 	}
@@ -106,21 +107,21 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 }
 
 var (
-	// errFailedTargets says that everything was printed, and some targets failed.
+	// errFailedTargets means that everything was printed, and some targets failed.
 	errFailedTargets = errors.New("some targets failed")
-	// errWrite says that standard output takes nothing more, so the work was
-	// stopped.
+	// errWrite means that standard output cannot be written to any more, so the work
+	// was stopped.
 	errWrite = errors.New("results could not be written, so the work was stopped")
-	// errDifferent says that everything was printed, and differences were found.
+	// errDifferent means that everything was printed, and differences were found.
 	errDifferent = errors.New("there are differences")
-	// errWaits is the error if everything was printed, and a rollout waits.
+	// errWaits means that everything was printed, and a rollout waits.
 	errWaits = errors.New("the rollout waits")
-	// errPrinted says that the error was printed already.
+	// errPrinted means that the error was printed already.
 	errPrinted = errors.New("failed")
 )
 
-// A besideError is one of a command whose standard output is data, and so keeps
-// errors out of it.
+// A besideError is the error of a command whose standard output is data. It is
+// printed on standard error.
 type besideError struct{ err error }
 
 func (e *besideError) Error() string { return e.err.Error() }
@@ -130,25 +131,26 @@ func (e *besideError) Unwrap() error { return e.err }
 // timeout(1) signals its child and then the process group, so the child gets two.
 const sameSignal = time.Second
 
-// leaves reports whether a further signal ends the program at once. Only a second ^C
-// does: supervisors repeat SIGTERM, and use SIGKILL to end a process at once.
+// leaves reports whether a further signal ends the program immediately. Only a second
+// ^C does: supervisors repeat SIGTERM, and use SIGKILL to end a process immediately.
 func leaves(s os.Signal, sinceFirst time.Duration) bool {
 	return s == os.Interrupt && sinceFirst > sameSignal
 }
 
 // catchSignals returns a context that ends at the first signal, so that running
 // commands are ended and partial results printed. leaves decides about further
-// signals. remote reports whether anything runs on targets.
+// signals. remote reports whether an action runs on targets.
 func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		// nohup(1), and shells for jobs in the background, have them ignored.
+		// nohup(1), and shells for background jobs, ignore these signals.
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}
-	// Caught, a broken pipe is an error of writing, and not our end.
+	// If SIGPIPE is caught, a broken pipe is a write error, and does not end the
+	// process.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	done := make(chan struct{})

@@ -19,7 +19,8 @@ func wordsOfModuleInstall(args []string) error {
 	return nil
 }
 
-// installation is the work on the modules of the project, with steps shown to people.
+// installation returns the settings for installing the modules of the project. The
+// steps are shown to people.
 func (a *app) installation() *install.Settings {
 	out := a.sys.out
 	if a.format().Data {
@@ -33,7 +34,7 @@ func (a *app) installation() *install.Settings {
 		Begin: func(text string) error { return written(steps.Begin(text)) },
 		Step: func(text string) {
 			a.log.Debug("modules", "step", text)
-			_ = steps.Step(text) // what cannot be shown is done all the same
+			_ = steps.Step(text) // an error of showing does not stop the work
 		},
 	}
 }
@@ -82,8 +83,8 @@ func runModuleShow(ctx context.Context, a *app, o *nameOption) error {
 	return written(listing.PrintModules(a.sys.out, a.listOptions(), groups))
 }
 
-// metadata is a module's metadata.json; of one that cannot be read, a warning
-// tells, and nothing is known.
+// metadata returns a module's metadata.json. If it cannot be read, metadata warns and
+// returns nil.
 func (a *app) metadata(ctx context.Context, m modules.Module) *ordered.Map {
 	metadata, err := m.Metadata(ctx)
 	if err != nil && ctx.Err() == nil {

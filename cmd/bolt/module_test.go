@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// forgeServer is a Forge with a few modules, for those who have its token.
+// forgeServer is a Forge with a few modules. Clients need its token.
 func forgeServer(t *testing.T, token string, download http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	archives := map[string][]byte{}
@@ -125,7 +125,8 @@ func TestModuleAdd(t *testing.T) {
 	}
 }
 
-// TestModuleInterrupted: ^C in the middle of a download leaves no trace.
+// TestModuleInterrupted checks that ^C in the middle of a download leaves
+// no files behind.
 func TestModuleInterrupted(t *testing.T) {
 	var begun atomic.Bool
 	server := forgeServer(t, "", func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +157,7 @@ func TestModuleInterrupted(t *testing.T) {
 		t.Errorf("left: %v, %v", entries, err)
 	}
 
-	// The same, with no chance to clean up.
+	// The same, without a chance to clean up.
 	begun.Store(false)
 	cmd = bolt("module", "install")
 	if err := cmd.Start(); err != nil {

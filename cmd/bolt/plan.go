@@ -13,7 +13,7 @@ import (
 	"bolt/plans/graph"
 )
 
-// plans is the library of the module path.
+// plans returns the plans of the module path.
 func (a *app) plans() *plans.Library {
 	if a.planned == nil {
 		a.planned = plans.NewLibrary(plans.Options{Modules: a.modules, Type: environment.TypeReader(a.languageOptions()), Warn: a.logs.Warn})
@@ -59,8 +59,8 @@ func runPlanNew(_ context.Context, a *app, o *planNewOptions) error {
 	return written(listing.PrintNewPlan(a.sys.out, a.listOptions(), o.name, file))
 }
 
-// convertPlan prints a plan, as it is in every format: what reads it is the
-// language.
+// convertPlan prints a plan. It is the same in every format, because the
+// output is Puppet code.
 func convertPlan(ctx context.Context, a *app, o *nameOption) error {
 	p, err := a.plans().At(ctx, o.name)
 	if err != nil {
@@ -81,8 +81,8 @@ func (o *graphOptions) Bind(b *cli.Binder) {
 	b.Switch("nested", &o.nested)
 }
 
-// graphPlan prints the picture of a plan. It is the same in every format: what
-// reads it is another program.
+// graphPlan prints the picture of a plan. It is the same in every format,
+// because another program reads it.
 func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
 	p, err := a.plans().Find(ctx, o.plan)
 	if err != nil {

@@ -19,16 +19,16 @@ func wordsOfResume(args []string) error {
 	return pairs(args[1:], "plan")
 }
 
-// recordedOptions are the options of the command line that say how targets are
-// reached and acted on, without passwords.
+// recordedOptions returns the options of the command line for reaching and acting
+// on targets, without passwords.
 func (a *app) recordedOptions() cli.Values {
 	return a.values.Recorded(a.sys.flags(), func(f *cli.Flag) bool {
 		return slices.Contains([]string{secAuth, secEscalate, secContext, secTransport}, f.Section) && f.On != onResume && f.On != onJournal
 	})
 }
 
-// withOptions opens an app with the options of a run, where the command line does
-// not say something else.
+// withOptions opens an app with the options of a run, unless the command line
+// overrides them.
 func (a *app) withOptions(ctx context.Context, options cli.Values) (*app, error) {
 	delete(options, "project")
 	again, err := openApp(ctx, a.values.Over(options), a.sys, loud)
@@ -56,7 +56,7 @@ func (o *resumeOptions) Bind(b *cli.Binder) {
 	o.unknown = o.outcome.Text
 }
 
-// resumePlan goes on with a run.
+// resumePlan resumes a run.
 func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
 	id, err := a.runs().Named(o.run)
 	if err != nil {
@@ -76,7 +76,7 @@ func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
 	}
 	defer b.close()
 	defer b.savePlugins(ctx)
-	// The limits of the run are those of its beginning.
+	// The limits of the run are the limits at its beginning.
 	o.limits.Bind(cli.NewBinder(b.values, nil))
 	p, err := b.runs().Unchanged(ctx, begun)
 	if err != nil {
@@ -93,7 +93,7 @@ func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
 	return b.play(ctx, &o.playOptions, r)
 }
 
-// secretWords are the parameters that were not recorded, each as NAME=VALUE.
+// secretWords returns the parameters that were not recorded, each as NAME=VALUE.
 func (a *app) secretWords(ctx context.Context, begun *runs.Recorded, words []string) ([]string, error) {
 	missing, other := begun.Missing(words)
 	if other != "" {

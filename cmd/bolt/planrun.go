@@ -18,10 +18,10 @@ import (
 	"bolt/transport"
 )
 
-// playOptions are those of running a plan, also of one that is resumed.
+// playOptions are the options of running or resuming a plan.
 type playOptions struct {
 	verbose bool
-	unknown string // what becomes of a step that had begun when the run was cut off
+	unknown string // the treatment of a step that had begun when the run was cut off
 	limits  acting.Limits
 }
 
@@ -35,7 +35,7 @@ func (o *playOptions) Check() error {
 	return err
 }
 
-// planOptions are those of plan run.
+// planOptions are the options of plan run.
 type planOptions struct {
 	playOptions
 	plan    string
@@ -52,8 +52,8 @@ func (o *planOptions) Bind(b *cli.Binder) {
 	o.targets.Bind(b)
 }
 
-// checkTargets refuses a choice among no targets: a plan needs none, but does nothing with
-// those that only the choice names.
+// checkTargets rejects selection options without targets: a plan does not need targets,
+// and ignores targets that only the selection options name.
 func (o *planOptions) checkTargets() error {
 	if !o.targets.Named() && o.targets.Choosing() {
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
@@ -71,14 +71,14 @@ func wordsOfPlan(args []string) error {
 	return pairs(args[1:], "plan")
 }
 
-// runs are those of the project's plans.
+// runs returns the runs of the project's plans.
 func (a *app) runs() *runs.Ledger {
 	return runs.New(runs.Options{
 		Library: a.plans(), Project: a.project.Dir, Console: a.Console, JSON: a.format().Data, Names: a.names(), Redact: a.redacted, Warn: a.logs.Warn,
 	})
 }
 
-// runPlan runs a plan and shows what it returns.
+// runPlan runs a plan and shows its return value.
 func runPlan(ctx context.Context, a *app, o *planOptions) error {
 	p, err := a.runs().Find(ctx, o.plan)
 	if err != nil {
@@ -104,7 +104,7 @@ func runPlan(ctx context.Context, a *app, o *planOptions) error {
 	return a.play(ctx, &o.playOptions, r)
 }
 
-// play runs a plan and shows what it returns.
+// play runs a plan and shows its return value.
 func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	limits, err := o.limits.Parse()
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	a.sys.remote.Store(true)
 	options := a.executorOptions(inv, dialer)
 	options.Stream, options.Limits, options.Unknown, options.Ask = a.config.Stream || a.format() == output.NDJSON, limits, o.unknown, a.Asker(a.redacted)
-	// What the audit log refuses is not shown as begun.
+	// An action that the audit log rejects is not shown as begun.
 	options.Sink = event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.redacted))
 	err = r.Play(ctx, a.languageOptions(), options)
 	if errors.Is(err, runs.ErrFailed) || err == nil && a.config.Audit.Required && record.Lost() {
@@ -139,7 +139,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	return err
 }
 
-// executorOptions are the options of all runs of plans, without a sink.
+// executorOptions returns the options of all runs of plans, without a sink.
 func (a *app) executorOptions(inv *inventory.Inventory, dialer transport.Dialer) executor.Options {
 	return executor.Options{
 		Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve, PuppetDB: a.puppetDB(),
@@ -149,8 +149,8 @@ func (a *app) executorOptions(inv *inventory.Inventory, dialer transport.Dialer)
 	}
 }
 
-// planTargets are the names that options lead to, for the plan's parameter for
-// targets; nil without such an option.
+// planTargets returns the names of the targets that options select, for the plan's
+// parameter for targets; nil without such an option.
 func (a *app) planTargets(ctx context.Context, o *acting.Targets) ([]string, error) {
 	words, named, err := a.patterns(ctx, o)
 	if err != nil || !named && !o.Where.Given {

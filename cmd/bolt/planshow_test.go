@@ -35,7 +35,7 @@ func planProject(t *testing.T, plan string) (dir string) {
 	return dir
 }
 
-// A terminal is the program running in one.
+// A terminal is a terminal in which the program runs.
 type terminal struct {
 	*exec.Cmd
 	keys io.Writer
@@ -69,7 +69,7 @@ func (term *terminal) press(t *testing.T, keys string) {
 	}
 }
 
-// visible are the lines that stay on the screen.
+// visible returns the lines that stay on the screen.
 func (term *terminal) visible() []string {
 	lines := strings.Split(term.said.String(), "\n")
 	for i, line := range lines {
@@ -92,8 +92,8 @@ func untilFile(t *testing.T, path string) {
 	until(t, path, func() bool { return exists(path) })
 }
 
-// TestPlanProgress: a terminal has a line about the step that began last, and
-// nothing of it stays.
+// TestPlanProgress checks that a terminal has a line about the step that began
+// last, and that the line is removed.
 func TestPlanProgress(t *testing.T) {
 	dir := planProject(t, `plan show() {
   parallelize(['one', 'two']) |$name| { run_command("while [ ! -e ${name} ]; do sleep 0.05; done", ['here1', 'here2'], $name) }
@@ -121,8 +121,8 @@ func TestPlanProgress(t *testing.T) {
 	}
 }
 
-// TestPlanAsks: while a question is open, other branches go on, and what they say
-// comes after the answer.
+// TestPlanAsks checks that other branches go on while a question is open, and that
+// their output comes after the answer.
 func TestPlanAsks(t *testing.T) {
 	for name, options := range map[string]string{"text": "", "secret": ", 'sensitive' => true"} {
 		t.Run(name, func(t *testing.T) {
@@ -195,8 +195,8 @@ func TestPlanAsksInterrupted(t *testing.T) {
 	}
 }
 
-// interrupted is a plan that is stopped in two branches at once. One waits for its
-// second batch.
+// interrupted is a plan that is stopped in two branches at the same time. One
+// branch waits for its second batch.
 const interrupted = `plan show() {
   run_command('echo done', 'host1', 'early')
   parallelize(['left', 'right']) |$side| {
@@ -209,7 +209,7 @@ const interrupted = `plan show() {
   run_command('sleep MARK', 'host1', 'never')
 }`
 
-// stopPlan runs that plan, stops it with a signal, and returns what it said.
+// stopPlan runs that plan, stops it with a signal, and returns its output.
 func stopPlan(t *testing.T, server *sshtest.Server, s os.Signal, mark string, args ...string) string {
 	t.Helper()
 	var out lockedBuffer
@@ -232,8 +232,8 @@ func stopPlan(t *testing.T, server *sshtest.Server, s os.Signal, mark string, ar
 	return out.String()
 }
 
-// TestPlanInterrupt: one signal ends what runs, and people are told how far the
-// plan had come.
+// TestPlanInterrupt checks that one signal ends the running steps, and that the
+// output shows the position in the plan.
 func TestPlanInterrupt(t *testing.T) {
 	text := stopPlan(t, sshtest.Start(t, sshtest.Options{}), syscall.SIGINT, "4713.25")
 	for _, want := range []string{
@@ -251,7 +251,7 @@ func TestPlanInterrupt(t *testing.T) {
 	}
 }
 
-// A stoppedPlan is the error of a plan that was stopped.
+// A stoppedPlan is the error of a stopped plan.
 type stoppedPlan struct {
 	Kind    string
 	Details struct {
@@ -290,7 +290,7 @@ func (p *stoppedPlan) check(t *testing.T) {
 	}
 }
 
-// lastLine is the last one that is JSON.
+// lastLine returns the last line of JSON.
 func lastLine(t *testing.T, text string) []byte {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -303,7 +303,7 @@ func lastLine(t *testing.T, text string) []byte {
 	return nil
 }
 
-// TestPlanTerminated: the same for programs, by other signals.
+// TestPlanTerminated is TestPlanInterrupt for programs, with other signals.
 func TestPlanTerminated(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{})
 	var document stoppedPlan
@@ -324,7 +324,8 @@ func TestPlanTerminated(t *testing.T) {
 	event.Error.check(t)
 }
 
-// TestPlanUnread: a plan whose output nobody reads any more is stopped.
+// TestPlanUnread checks that a plan is stopped when its output has no reader any
+// more.
 func TestPlanUnread(t *testing.T) {
 	for _, format := range []string{"human", "ndjson"} {
 		t.Run(format, func(t *testing.T) {

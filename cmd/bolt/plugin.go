@@ -18,7 +18,7 @@ func showPlugins(ctx context.Context, a *app) error {
 	return written(listing.PrintPluginList(a.sys.out, a.listOptions(), list, a.modules.Dirs()))
 }
 
-// plugins is the set of plugins, one for each invocation.
+// plugins returns the set of plugins, one for each invocation.
 func (a *app) plugins() *plugin.Plugins {
 	if a.plug == nil {
 		a.plug = all.New(all.Options{
@@ -33,14 +33,14 @@ func (a *app) plugins() *plugin.Plugins {
 	return a.plug
 }
 
-// resolved is data with the references in it resolved, in clear.
+// resolved returns data with its references resolved, in clear text.
 func (a *app) resolved(ctx context.Context, v any) (any, error) {
 	v, err := a.plugins().ResolveAll(ctx, v)
 	return inventory.Reveal(v), err
 }
 
-// redacted is a text without the secrets that plugins have given: whoever was given
-// one may have put it into it.
+// redacted returns a text without the secrets that plugins have returned. Any
+// receiver of a secret may have put it into the text.
 func (a *app) redacted(text string) string {
 	if a.plug == nil {
 		return text
@@ -48,13 +48,13 @@ func (a *app) redacted(text string) string {
 	return a.plug.Redact(text)
 }
 
-// savePlugins keeps what plugins found out. That it could not is a warning: the
-// next invocation asks them again.
+// savePlugins stores the results of plugins. If it cannot store them, it prints a
+// warning, and the next invocation calls the plugins again.
 func (a *app) savePlugins(ctx context.Context) {
 	if a.plug == nil {
 		return
 	}
 	if err := a.plug.Save(context.WithoutCancel(ctx)); err != nil {
-		a.logs.WarnOnce("unwriteable_file", fmt.Sprintf("What plugins found out was not kept: %v", err))
+		a.logs.WarnOnce("unwriteable_file", fmt.Sprintf("The results of plugins were not cached: %v", err))
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func (a *app) warnPolicies() {
-	a.logs.WarnOnce("policy_command", "Policies are an experiment of Puppet Bolt's: what these commands do may change.")
+	a.logs.WarnOnce("policy_command", "Policies are an experimental feature of Puppet Bolt: these commands may change.")
 }
 
 func runPolicyNew(ctx context.Context, a *app, o *nameOption) error {

@@ -20,7 +20,7 @@ import (
 // off or required.
 const poolVariable = "BOLT_POOL"
 
-// pool controls the user's daemon.
+// pool returns the control of the user's daemon.
 func (a *app) pool() (*control.Control, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *app) pool() (*control.Control, error) {
 	})
 }
 
-// onPool is the action that does one thing to the user's daemon and prints the report.
+// onPool returns the action that calls do for the user's daemon and prints the report.
 func onPool(do func(c *control.Control, ctx context.Context) (report string, err error)) action {
 	return bare(func(ctx context.Context, a *app) error {
 		c, err := a.pool()
@@ -93,15 +93,15 @@ func runPoolLogs(ctx context.Context, a *app) error {
 	return written(err)
 }
 
-// runPoolServe is the daemon. It serves until a stop command, or until it was not used for
+// runPoolServe runs the daemon. It serves until a stop command, or until it was unused for
 // its idle time.
 func runPoolServe(ctx context.Context, a *app) error {
-	// Its files are for its user alone, and a core dump would have its secrets.
+	// Only its user may access its files, and a core dump would contain its secrets.
 	unix.Umask(0o077)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	level := slog.LevelInfo
 	if a.global.logLevel.Given {
-		level, _ = logging.ParseLevel(a.global.logLevel.Text) // it was checked when it was read
+		level, _ = logging.ParseLevel(a.global.logLevel.Text) // it was checked when the flags were read
 	}
 	limits := a.config.Pool
 	server, reported, err := serve.Start(serve.Options{

@@ -21,7 +21,7 @@ import (
 	"bolt/pool/wire"
 )
 
-// A desk is where somebody works: a home, a project, a pool daemon.
+// A desk is the working environment of a user: a home, a project, a pool daemon.
 type desk struct {
 	t    *testing.T
 	dir  string
@@ -44,7 +44,7 @@ func (d *desk) socket() string {
 	return strings.TrimPrefix(d.env[len(d.env)-1], "BOLT_POOL_SOCKET=")
 }
 
-// command is a bolt that has not been started.
+// command returns a bolt process that is not started.
 func (d *desk) command(args ...string) *exec.Cmd {
 	d.t.Helper()
 	self, err := os.Executable()
@@ -57,7 +57,7 @@ func (d *desk) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// bolt runs the program and returns what it printed, standard error too.
+// bolt runs the program and returns its output with standard error.
 func (d *desk) bolt(args ...string) (string, int) {
 	d.t.Helper()
 	cmd := d.command(args...)
@@ -65,7 +65,7 @@ func (d *desk) bolt(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// works runs something that has to succeed.
+// works runs the program, which must succeed.
 func (d *desk) works(args ...string) string {
 	d.t.Helper()
 	out, code := d.bolt(args...)
@@ -95,7 +95,7 @@ func inTime(t *testing.T, cmd *exec.Cmd, limit time.Duration) {
 	_ = cmd.Wait()
 }
 
-// TestPoolDaemonKilled: every target ends with a result, and the next
+// TestPoolDaemonKilled checks that every target ends with a result, and that the next
 // invocation starts a new daemon.
 func TestPoolDaemonKilled(t *testing.T) {
 	t.Parallel()
@@ -124,8 +124,8 @@ func TestPoolDaemonKilled(t *testing.T) {
 	}
 }
 
-// TestPoolClientKilled: what a killed invocation ran ends, and the connection
-// stays.
+// TestPoolClientKilled checks that the commands of a killed invocation end, and that the
+// connection stays.
 func TestPoolClientKilled(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -145,8 +145,8 @@ func TestPoolClientKilled(t *testing.T) {
 	}
 }
 
-// TestPoolForwardsAgent: the daemon forwards the agent of the invocation, to the targets
-// with forward-agent alone.
+// TestPoolForwardsAgent checks that the daemon forwards the agent of the invocation,
+// only to targets with forward-agent.
 func TestPoolForwardsAgent(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -209,8 +209,8 @@ func startAgent(t *testing.T, key string) string {
 	return socket
 }
 
-// TestPoolDaemonStopped: a daemon that does not answer holds nobody up, and
-// goes on where it was when it is let.
+// TestPoolDaemonStopped checks that a suspended daemon does not block invocations, and
+// continues when it is resumed.
 func TestPoolDaemonStopped(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -248,8 +248,8 @@ func TestPoolDaemonStopped(t *testing.T) {
 	}
 }
 
-// TestPoolConfigChanges: what ssh_config, known_hosts and the server say now
-// is what counts.
+// TestPoolConfigChanges checks that changes of ssh_config, known_hosts and the server
+// take effect immediately.
 func TestPoolConfigChanges(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -298,8 +298,8 @@ func TestPoolConfigChanges(t *testing.T) {
 	}
 }
 
-// TestPoolManyClients: fifty invocations at once, all of whom want a daemon
-// that is not there yet, end up with one, and with one connection.
+// TestPoolManyClients checks that fifty invocations at the same time start one daemon
+// and use one connection.
 func TestPoolManyClients(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{})
 	d := newDesk(t, server)
@@ -319,7 +319,7 @@ func TestPoolManyClients(t *testing.T) {
 	}
 }
 
-// TestPoolTwoUsers: another user of the machine does not get at a daemon.
+// TestPoolTwoUsers checks that another user of the machine cannot use a daemon.
 func TestPoolTwoUsers(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -334,7 +334,7 @@ func TestPoolTwoUsers(t *testing.T) {
 			t.Errorf("%s has mode %v", path, info.Mode())
 		}
 	}
-	// Even where the directory lets others in, the daemon's own check stands.
+	// Even if the directory lets other users in, the daemon's own check rejects them.
 	if err := os.Chmod(filepath.Dir(d.socket()), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ sys.exit(len(data))`, d.socket())
 	if out, err := probe.CombinedOutput(); err != nil {
 		t.Errorf("a stranger was not turned away at once: %v\n%s", err, out)
 	}
-	// And a client does not use what others could have put there.
+	// A client does not use files that other users could have put there.
 	if out, code := d.bolt("command", "run", "true", "-t", "host1", "--pool", "required"); code != 1 || !strings.Contains(out, "required") {
 		t.Errorf("a directory that is open to others: exit %d\n%s", code, out)
 	}
@@ -367,8 +367,8 @@ sys.exit(len(data))`, d.socket())
 	}
 }
 
-// TestPoolDiskFull: without room for a socket and a log, bolt connects by
-// itself and says why.
+// TestPoolDiskFull checks that without space for a socket and a log, bolt connects by
+// itself and reports the reason.
 func TestPoolDiskFull(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -388,8 +388,7 @@ func TestPoolDiskFull(t *testing.T) {
 	}
 }
 
-// TestPoolFewFiles: at the limit of descriptors, connections that nobody uses
-// make room.
+// TestPoolFewFiles checks that at the limit of descriptors, idle connections are closed.
 func TestPoolFewFiles(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})
@@ -411,7 +410,8 @@ func TestPoolFewFiles(t *testing.T) {
 	}
 }
 
-// TestPoolNewVersion: a newer program replaces an idle daemon of an older one.
+// TestPoolNewVersion checks that a newer program replaces an idle daemon of an older
+// version.
 func TestPoolNewVersion(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -438,8 +438,8 @@ func TestPoolNewVersion(t *testing.T) {
 	d.works("command", "run", "true", "-t", "host1", "--pool", "required")
 }
 
-// TestPoolSocketActivation: a service manager listens, and starts the daemon
-// with the socket when somebody comes.
+// TestPoolSocketActivation has a service manager that listens, and starts the daemon
+// with the socket at the first connection.
 func TestPoolSocketActivation(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -485,8 +485,8 @@ func TestPoolSocketActivation(t *testing.T) {
 	os.Remove(d.socket())
 }
 
-// TestPoolInheritsNothing: a daemon holds nothing of whoever happened to start
-// it: not his lock, not the end of his pipe.
+// TestPoolInheritsNothing checks that a daemon holds no lock and no pipe of the process
+// that started it.
 func TestPoolInheritsNothing(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})
@@ -509,8 +509,8 @@ func TestPoolInheritsNothing(t *testing.T) {
 	}
 }
 
-// TestPoolStartUpFileChanges: a start-up file that comes to end all sessions is
-// noticed on a connection that has worked before.
+// TestPoolStartUpFileChanges checks that a start-up file that begins to end all sessions
+// is detected on a connection that has worked before.
 func TestPoolStartUpFileChanges(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -520,14 +520,14 @@ func TestPoolStartUpFileChanges(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("exit 0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(6 * time.Second) // a burst of commands is over
+	time.Sleep(6 * time.Second) // the burst of commands is over
 	if out, code := d.bolt("command", "run", "touch "+home+"/x", "-t", "host1"); code != 1 || !strings.Contains(out, "has no proof that it ran the command") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }
 
-// TestPoolNetworkNamespace: from another network, the daemon's connections are
-// not what the addresses mean.
+// TestPoolNetworkNamespace checks that a client in another network does not use the
+// daemon's connections, because its addresses mean other machines.
 func TestPoolNetworkNamespace(t *testing.T) {
 	t.Parallel()
 	server := sshtest.Start(t, sshtest.Options{})

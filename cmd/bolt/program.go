@@ -21,7 +21,7 @@ type command struct {
 	run     action
 	targets bool // needs --targets or --rerun
 	voice   voice
-	data    bool // standard output is what others read on: for people, errors are printed beside it
+	data    bool // standard output is input for other programs: in text formats, errors are printed on standard error
 }
 
 // An action reads the options of a command and returns the command with them.
@@ -30,19 +30,19 @@ type action func(given cli.Values, args []string) *bound
 // bound is a command with its options.
 type bound struct {
 	options any      // a checker, a targeter or a narrower, if it is one
-	names   []string // of the flags among them
-	err     error    // the mistake in one of them
+	names   []string // of the bound flags
+	err     error    // the error in one of them
 	run     func(ctx context.Context, a *app) error
 }
 
 // A checker is options that can contradict each other.
 type checker interface{ Check() error }
 
-// A targeter is options that can be wrong about targets, which is checked before.
+// A targeter is options that can have an error about targets, which is checked before.
 type targeter interface{ checkTargets() error }
 
-// A narrower is options with which a command has other values of --format, and a
-// hint for those that it does not have then.
+// A narrower is options that reduce the values of --format of a command. It returns a hint for the
+// other values.
 type narrower interface {
 	formats(all []string) (some []string, hint string)
 }
@@ -51,12 +51,12 @@ type narrower interface {
 // standard output is for other data.
 type besider interface{ beside() bool }
 
-// bare is the action of a command that has no options.
+// bare returns the action of a command that has no options.
 func bare(run func(ctx context.Context, a *app) error) action {
 	return func(cli.Values, []string) *bound { return &bound{run: run} }
 }
 
-// with is the action of a command that has options of type O.
+// with returns the action of a command that has options of type O.
 func with[O any, P interface {
 	*O
 	Bind(b *cli.Binder)
@@ -117,7 +117,7 @@ func execute(ctx context.Context, argv []string, sys system) error {
 	return err
 }
 
-// results is standard output, whose errors mean that nothing more can be printed.
+// results is standard output. Its errors mean that nothing more can be printed.
 type results struct{ w io.Writer }
 
 func (r results) Write(p []byte) (int, error) {
@@ -125,7 +125,7 @@ func (r results) Write(p []byte) (int, error) {
 	return n, written(err)
 }
 
-// program is the command line of bolt.
+// program returns the command line of bolt.
 func (s system) program(commands []command) *cli.Program {
 	texts, err := fs.Sub(helpTexts, "help")
 	if err != nil {
@@ -163,9 +163,9 @@ func (s system) program(commands []command) *cli.Program {
 //go:embed help
 var helpTexts embed.FS
 
-// groups are the commands of two words by their first, with a sentence for each.
-// Puppet Bolt names the actions of task and secret in our order, those of others
-// sorted.
+// groups returns the groups of commands with two words, with a sentence for each. Puppet Bolt
+// lists the actions of task and secret in the same order as here, and sorts the actions of the
+// others.
 func groups() []cli.Group {
 	return []cli.Group{
 		{Name: "command", Short: "Run a command on targets"},
@@ -191,7 +191,7 @@ func groups() []cli.Group {
 	}
 }
 
-// chapters are the parts of the general help.
+// chapters returns the parts of the general help.
 func chapters() []cli.Chapter {
 	return []cli.Chapter{
 		{Title: "Act on targets", Names: []string{"command", "script", "file", "task", "plan"}},
@@ -225,7 +225,7 @@ func adviseForPuppet(words, actions []string) string {
 	return ""
 }
 
-// elsewhere are Puppet Bolt's commands that are not here.
+// elsewhere returns Puppet Bolt's commands that this program does not have.
 func elsewhere() []cli.Missing {
 	return []cli.Missing{
 		{Name: "project migrate", Refuse: func([]string) error {

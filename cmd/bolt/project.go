@@ -10,10 +10,10 @@ import (
 	"bolt/project"
 )
 
-// projectVariable names the project's directory.
+// projectVariable is the environment variable with the project's directory.
 const projectVariable = "BOLT_PROJECT"
 
-// first is the first word, "" if there is none.
+// first returns the first word, "" if there is none.
 func first(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -53,8 +53,8 @@ func runProjectInit(ctx context.Context, a *app, o *projectInitOptions) error {
 	return a.tell("Successfully created Bolt project at " + dir)
 }
 
-// installInto installs the modules of a new project, which has a configuration
-// of its own.
+// installInto installs the modules of a new project, which has its own
+// configuration.
 func (a *app) installInto(ctx context.Context, dir string) error {
 	sys := a.sys
 	sys.lookup = func(name string) (string, bool) {
@@ -76,16 +76,16 @@ func (a *app) installInto(ctx context.Context, dir string) error {
 	defer made.close()
 	made.config.Format = a.config.Format
 	if _, err := made.installation().Install(ctx, false, false); err != nil {
-		_ = os.Remove(made.project.ManagedModules()) // what is not empty was there before
+		_ = os.Remove(made.project.ManagedModules()) // a directory that is not empty existed before
 		return err
 	}
 	return nil
 }
 
-// warnHidden tells that the project hides a module that has its name.
+// warnHidden warns if the project hides a module with the same name.
 func (a *app) warnHidden() {
 	if m, ok := a.modules.Hidden(); ok {
-		a.logs.WarnOnce("project_shadows_module", fmt.Sprintf("The project '%s' (%s) hides a module of its name: nothing of %s is found. "+
-			"Change the 'name' in %s to have both.", a.project.Name, a.project.Dir, m.Dir, a.project.File()))
+		a.logs.WarnOnce("project_shadows_module", fmt.Sprintf("The project '%s' (%s) hides a module with the same name: bolt finds nothing in %s. "+
+			"Change the 'name' in %s to use both.", a.project.Name, a.project.Dir, m.Dir, a.project.File()))
 	}
 }

@@ -50,8 +50,8 @@ func forgeOf(t *testing.T) string {
 	return server.URL
 }
 
-// TestProjectInitModules: a new project has its modules; one whose modules
-// cannot be had leaves nothing behind.
+// TestProjectInitModules checks that a new project has its modules, and that a
+// project whose modules are not available leaves no files behind.
 func TestProjectInitModules(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

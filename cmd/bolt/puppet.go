@@ -19,7 +19,7 @@ func (a *app) programs() *programs.Invocation {
 	return v
 }
 
-// concluded is the error of work whose errors were printed.
+// concluded returns the error of work whose errors were printed.
 func concluded(failed bool, err error) error {
 	if err == nil && failed {
 		return errPrinted

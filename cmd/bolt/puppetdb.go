@@ -10,8 +10,8 @@ import (
 	"bolt/puppetdb"
 )
 
-// puppetDB are the PuppetDBs that the configuration describes. Nothing is read
-// or connected to before one is asked.
+// puppetDB returns the PuppetDB instances of the configuration. It reads no file and opens no
+// connection before the first query.
 func (a *app) puppetDB() *puppetdb.Instances {
 	if a.pdb == nil {
 		settings := func(key string) *ordered.Map {
@@ -27,13 +27,14 @@ func (a *app) puppetDB() *puppetdb.Instances {
 	return a.pdb
 }
 
-// resolvePuppetDB replaces references in the settings of PuppetDB. PuppetDB
-// cannot be asked how it is reached.
+// resolvePuppetDB replaces references in the settings of PuppetDB. References to PuppetDB
+// itself are an error there.
 func (a *app) resolvePuppetDB(ctx context.Context, v any) (any, error) {
 	return a.plugins().ResolveAll(plugin.Needing(ctx, all.PuppetDB), v)
 }
 
-// serverOptions are those of connections to PuppetDB and Puppet Server that are not settings.
+// serverOptions returns the options of connections to PuppetDB and Puppet Server that are not
+// settings.
 func (a *app) serverOptions() puppetdb.Options {
 	return puppetdb.Options{Agent: "bolt/" + version, Proxy: http.ProxyFromEnvironment, Log: a.log}
 }

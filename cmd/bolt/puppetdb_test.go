@@ -13,8 +13,8 @@ import (
 )
 
 // TestPuppetDB runs the scripts of testdata/puppetdb beside a server that
-// answers as PuppetDB does ($PUPPETDB), one that is broken ($BROKEN), and their
-// client, which knows none but who has the header X-Key.
+// answers like PuppetDB ($PUPPETDB), and a server that is broken ($BROKEN). The
+// server only accepts clients with the header X-Key.
 func TestPuppetDB(t *testing.T) {
 	db := httptest.NewServer(http.HandlerFunc(answerAsPuppetDB))
 	t.Cleanup(db.Close)
@@ -36,15 +36,15 @@ func TestPuppetDB(t *testing.T) {
 	})
 }
 
-// answerAsPuppetDB answers what the scripts ask, in the form that PuppetDB 7.12
-// has for it.
+// answerAsPuppetDB answers the queries of the scripts in the form of PuppetDB
+// 7.12.
 func answerAsPuppetDB(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
 	var asked struct{ Query any }
-	_ = json.Unmarshal(body, &asked) // what is wrong is answered below
+	_ = json.Unmarshal(body, &asked) // errors are answered below
 	text, _ := asked.Query.(string)
 	answer := func(status int, kind, text string) {
 		w.Header().Set("Content-Type", kind+";charset=utf-8")

@@ -29,7 +29,8 @@ func completeReleases(ctx context.Context, a *app, q cli.Query) cli.Completions 
 	return a.releasing().Complete(ctx, &o, q.Prefix)
 }
 
-// released is the action of a command of releases whose only result is an error.
+// released returns the action of a command of releases whose only result is an
+// error.
 func released[O any, P interface {
 	*O
 	Bind(b *cli.Binder)
@@ -55,7 +56,7 @@ func diffReleases(v *releasing.Invocation, ctx context.Context, o *releasing.Dif
 	return err
 }
 
-// releaseCommands are the commands of releases.
+// releaseCommands returns the commands of releases.
 func (s system) releaseCommands() []command {
 	names := []cli.Completer{s.opened(completeReleases)}
 	return []command{

@@ -20,7 +20,7 @@ import (
 	"bolt/inventory"
 )
 
-// reports are the reports in a state directory, "" for that of the project.
+// reports returns the reports in a state directory, "" for the project's state directory.
 func (a *app) reports(state string) *history.Dir {
 	keep := history.Keep
 	if n := a.config.Apply.KeepReports; n != nil {
@@ -29,8 +29,8 @@ func (a *app) reports(state string) *history.Dir {
 	return history.Open(filepath.Join(cmp.Or(state, filepath.Join(a.project.Dir, releasing.Dir)), history.Folder), keep)
 }
 
-// keeper returns the keeper of reports in a state directory, "" for that of the project. Outside of a project, reports are kept only if
-// --state names a directory.
+// keeper returns the keeper of reports in a state directory, "" for the project's. Outside of a project,
+// reports are only kept if --state names a directory.
 func (a *app) keeper(state string) *fleet.Keeper {
 	setting := a.config.Apply.KeepReports
 	if setting != nil && *setting == 0 || state == "" && !a.project.Made() {
@@ -49,7 +49,8 @@ func (a *app) keeper(state string) *fleet.Keeper {
 	}}
 }
 
-// unwritable reports whether an error is that of a directory which this user cannot write to. A project can be read-only by intention.
+// unwritable reports whether an error means that this user cannot write to a directory. A project can be
+// intentionally read-only.
 func unwritable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
@@ -59,7 +60,7 @@ func (a *app) reporting() *reporting.Invocation {
 	return &reporting.Invocation{Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Now: time.Now(), Reports: a.reports, Targets: a.targets}
 }
 
-// reported is the action of a command of reports.
+// reported returns the action of a command of reports.
 func reported[O any, P interface {
 	*O
 	Bind(b *cli.Binder)
@@ -79,7 +80,7 @@ func completeReports(ctx context.Context, a *app, q cli.Query) cli.Completions {
 	return a.reporting().CompleteRun(ctx, &o, q.Args[0], q.Prefix)
 }
 
-// reportCommands are the commands of reports.
+// reportCommands returns the commands of reports.
 func (s system) reportCommands() []command {
 	nodes := s.opened(completeReported)
 	return []command{

@@ -44,7 +44,7 @@ func TestKeeper(t *testing.T) {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}
-	// A project that is read-only by intention prints no warning.
+	// A project that is intentionally read-only prints no warning.
 	for err, want := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.ENOSPC: false, syscall.ENOTDIR: false, errors.New("x"): false} {
 		if got := unwritable(&fs.PathError{Op: "mkdir", Path: "x", Err: err}); got != want {
 			t.Errorf("%v: %v", err, got)

@@ -86,7 +86,8 @@ func (a *app) rollouts() *rollouts.Invocation {
 	return v
 }
 
-// asData returns parameters of a strategy as tasks and plans take them. The log of a rollout has them as JSON.
+// asData returns parameters of a strategy in the form for tasks and plans. The log of a rollout contains them
+// as JSON.
 func asData(params map[string]any) (*ordered.Map, error) {
 	m := &ordered.Map{}
 	text, err := json.Marshal(params)
@@ -121,7 +122,8 @@ func (a *app) taskParameters(ctx context.Context, name string) ([]rollouts.Param
 	return list, nil
 }
 
-// planValue runs a plan without showing it, and returns its value. The error is that of the plan.
+// planValue runs a plan without showing it, and returns its value. The error is the error of the
+// plan.
 func (a *app) planValue(ctx context.Context, name string, params map[string]any) (any, error) {
 	p, err := a.runs().Find(ctx, name)
 	if err != nil {
@@ -164,7 +166,7 @@ func (a *app) planValue(ctx context.Context, name string, params map[string]any)
 	return value, err
 }
 
-// codeError is the error for the end of a command that drives a rollout.
+// codeError returns the error for the end of a command that drives a rollout.
 func codeError(c rollouts.Code, err error) error {
 	switch {
 	case err != nil:
@@ -177,7 +179,7 @@ func codeError(c rollouts.Code, err error) error {
 	return nil
 }
 
-// rolled is the action of a command of rollouts whose only result is an error.
+// rolled returns the action of a command of rollouts whose only result is an error.
 func rolled[O any, P interface {
 	*O
 	Bind(b *cli.Binder)
@@ -185,7 +187,7 @@ func rolled[O any, P interface {
 	return with(func(ctx context.Context, a *app, o P) error { return stopped(act(a.rollouts(), ctx, o)) })
 }
 
-// driven is the action of a command that drives rollouts.
+// driven returns the action of a command that drives rollouts.
 func driven[O any, P interface {
 	*O
 	Bind(b *cli.Binder)
@@ -206,7 +208,7 @@ const (
 	exitAsked   = "0  it is recorded\n1  it is not possible now; or "
 )
 
-// rolloutCommands are the commands of rollouts.
+// rolloutCommands returns the commands of rollouts.
 func (s system) rolloutCommands() []command {
 	names := []cli.Completer{s.opened(completeRollouts)}
 	releases := []cli.Completer{s.opened(completeReleases)}

@@ -13,15 +13,15 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// The race detector keeps each process for a second at its end, in case that
-// another thread finds a race. Here processes are many and short.
+// The race detector delays the end of each process by a second, in case
+// another thread finds a race. These tests start many short processes.
 const (
 	raceVariable = "GORACE"
 	raceOptions  = "atexit_sleep_ms=0"
 )
 
-// TestMain lets the test binary be the program, for scripts and for tests that
-// need a process of their own.
+// TestMain lets the test binary act as the program, for scripts and for tests
+// that need a separate process.
 func TestMain(m *testing.M) {
 	if err := os.Setenv(raceVariable, raceOptions); err != nil {
 		panic(err)
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"bolt": main})
 }
 
-// TestScript runs the scripts of testdata/script, each in a home of its own
-// with a real SSH server at "host1", "host2" … of its ssh_config.
+// TestScript runs the scripts of testdata/script, each in its own home with a
+// real SSH server at "host1", "host2" … of its ssh_config.
 func TestScript(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\nMaxSessions 100\n"})
 	testscript.Run(t, testscript.Params{
@@ -55,8 +55,8 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// writeHome makes a home directory from which server is reached as any host
-// whose name begins with "host".
+// writeHome makes a home directory in which every host whose name begins with
+// "host" is the server.
 func writeHome(home string, server *sshtest.Server) error {
 	dir := filepath.Join(home, ".ssh")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -69,8 +69,8 @@ func writeHome(home string, server *sshtest.Server) error {
 	return os.WriteFile(filepath.Join(dir, "known_hosts"), []byte(server.KnownHosts()), 0o600)
 }
 
-// ownPool is the entry of the environment that gives the programs of a test a
-// pool daemon of their own; it ends with the test.
+// ownPool returns an entry of the environment with which the programs of a
+// test use their own pool daemon. It ends with the test.
 func ownPool(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bolt-pool") // the path of a socket must be short

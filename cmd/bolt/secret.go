@@ -18,7 +18,7 @@ func wordsOfSecret(action string) func([]string) error {
 		if len(args) == 0 || args[0] == "" {
 			return hinted(usagef("Must specify a value to %s", action), "- reads it from standard input")
 		}
-		return hinted(cli.NoArguments(args[1:]), "the value is one word: put it in quotes")
+		return hinted(cli.NoArguments(args[1:]), "the value is one argument: put it in quotes")
 	}
 }
 
@@ -32,7 +32,7 @@ func (o *secretOptions) Bind(b *cli.Binder) {
 	bindPlugin(b, &o.plugin)
 }
 
-// bindPlugin binds the name of a plugin that keeps secrets.
+// bindPlugin binds the name of a plugin for secrets.
 func bindPlugin(b *cli.Binder, into *string) {
 	*into = secretPlugin
 	b.Text("plugin", into)
@@ -46,8 +46,7 @@ func encryptSecret(ctx context.Context, a *app, o *secretOptions) error {
 	return a.secret(ctx, o.plugin, plugin.SecretEncrypt, ordered.Of("plaintext_value", value))
 }
 
-// plaintext is secretArg for what a person may type: a terminal does not show
-// it.
+// plaintext is secretArg for a value that a person may type: a terminal does not show it.
 func (a *app) plaintext(ctx context.Context, arg string) (string, error) {
 	if arg != "-" || !term.IsTerminal(int(a.sys.in.Fd())) {
 		return a.secretArg(ctx, arg)
@@ -78,8 +77,8 @@ func createKeys(ctx context.Context, a *app, o *keysOptions) error {
 	return a.secret(ctx, o.plugin, plugin.SecretCreateKeys, ordered.Of("force", o.force))
 }
 
-// secretArg returns a value, or what standard input has if it is "-". What
-// begins with "@" is a value like any other: secrets may.
+// secretArg returns a value, or the text of standard input if it is "-". A value that begins with
+// "@" has no special meaning, because secrets may begin with it.
 func (a *app) secretArg(ctx context.Context, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
@@ -89,11 +88,11 @@ func (a *app) secretArg(ctx context.Context, arg string) (string, error) {
 	return strings.TrimSuffix(text, "\r"), err
 }
 
-// secretPlugin keeps secrets if no other is named.
+// secretPlugin is the default plugin for secrets.
 const secretPlugin = "pkcs7"
 
-// secret lets a plugin do its work on a secret and prints what comes of it where Puppet
-// Bolt prints messages: for programs on standard error.
+// secret calls a plugin for a secret and prints the result where Puppet Bolt prints messages: with
+// formats for programs, on standard error.
 func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *ordered.Map) error {
 	value, err := a.plugins().Call(ctx, name, hook, opts)
 	if err != nil {
@@ -106,7 +105,8 @@ func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *o
 	return written(listing.PrintAnswer(out, terminal, value))
 }
 
-// vault has the keys of the project. Several goroutines call its functions, so the plugins are made before.
+// vault returns a vault with the keys of the project. Several goroutines call its functions, so the plugins
+// are made before.
 func (a *app) vault() seal.Vault {
 	plugins := a.plugins()
 	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {

@@ -15,18 +15,17 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// TestSecrets logs in and escalates with passwords and passphrases, right ones
-// and wrong ones, and then looks for them in everything that others can see:
-// the arguments and environments of all processes of the machine while it
-// runs, which is the target's machine as well, what is printed, and the log at
-// its most talkative.
+// TestSecrets logs in and escalates with correct and wrong passwords and
+// passphrases. Then it searches for them in everything that other users can see:
+// the arguments and environments of all processes of the machine, which is also the
+// target, during the run; the output; and the log at its most verbose level.
 func TestSecrets(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{Config: "PasswordAuthentication yes\nMaxAuthTries 20\n"})
 	login := "right-" + rand.Text()
 	account := newAccount(t, login)
 	passphrase := "phrase-" + rand.Text()
 	key := encryptedKey(t, server, passphrase)
-	// The command tells in its own words that it has run, long enough to be seen.
+	// The command shows that it has run, and runs long enough to be seen.
 	const command = "sleep 0.7; id -un"
 	tests := []struct {
 		name     string
@@ -48,7 +47,7 @@ func TestSecrets(t *testing.T) {
 			if err := writeHome(filepath.Join(dir, "home"), server); err != nil {
 				t.Fatal(err)
 			}
-			// "via" reaches the server by no other key than the settings name.
+			// "via" can only be reached with the key that the settings name.
 			inventory := fmt.Sprintf("targets: [{name: via, uri: %s}]\nconfig: {ssh: {%s, port: %d, host-key-check: false}}\n",
 				server.Host, tt.settings, server.Port)
 			project := "log: {trace.log: {level: trace, append: false}}\n"
@@ -120,21 +119,22 @@ func newAccount(t *testing.T, password string) string {
 	return name
 }
 
-// encryptedKey makes a key with a passphrase that lets root in.
+// encryptedKey makes a key with a passphrase with which root can log in.
 func encryptedKey(t *testing.T, server *sshtest.Server, passphrase string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
 	signer := sshtest.WriteKey(t, path, "ed25519")
 	server.Authorize(t, "", signer.PublicKey())
-	// The new passphrase is on ssh-keygen's command line, before anybody looks.
+	// The new passphrase is in the arguments of ssh-keygen, but before the search
+	// begins.
 	if out, err := exec.Command("ssh-keygen", "-q", "-p", "-P", "", "-N", passphrase, "-f", path).CombinedOutput(); err != nil {
 		t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
 	return path
 }
 
-// terminalCommand is the program in a terminal of its own, by script(1). What goes
-// to its input is typed; the terminal shows none of it.
+// terminalCommand returns the program in its own terminal, by script(1). Its input
+// is typed; the terminal shows none of it.
 func terminalCommand(t *testing.T, dir, pool string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -155,7 +155,7 @@ func terminalCommand(t *testing.T, dir, pool string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// inTerminal runs the program in a terminal of its own, with something typed ahead.
+// inTerminal runs the program in its own terminal, with typed input.
 func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, error) {
 	t.Helper()
 	cmd := terminalCommand(t, dir, pool, args...)
@@ -169,15 +169,15 @@ func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, 
 		t.Fatalf("script(1): %v", err)
 	}
 	if typed != "" {
-		// Typed when the question is there, and not before the echo is off.
+		// The text is typed after the question, and not before the echo is off.
 		time.AfterFunc(time.Second, func() { _, _ = in.Write([]byte(typed)) })
 	}
 	err = cmd.Wait()
 	return out.String(), err
 }
 
-// watchProcesses looks for a secret in the arguments and environment of every
-// process, again and again until stop, and returns where it was.
+// watchProcesses searches for a secret in the arguments and environment of every
+// process, repeatedly until stop, and returns the places that contain it.
 func watchProcesses(stop <-chan struct{}, secret string) []string {
 	found := map[string]bool{}
 	for {

@@ -14,16 +14,16 @@ import (
 	"bolt/internal/sshtest"
 )
 
-// canaries are secrets by the places that they come from.
+// canaries are secrets by their sources.
 type canaries map[string]string
 
-// new is a secret that nothing else has in it.
+// new returns a secret that occurs nowhere else.
 func (v canaries) new(place string) string {
 	v[place] = "canary-" + rand.Text()
 	return v[place]
 }
 
-// in lists the places whose secrets are in a text.
+// in lists the sources whose secrets are in a text.
 func (v canaries) in(text []byte) (places []string) {
 	for place, secret := range v {
 		if bytes.Contains(text, []byte(secret)) {
@@ -33,8 +33,8 @@ func (v canaries) in(text []byte) (places []string) {
 	return places
 }
 
-// inFiles looks for the secrets in all files of a desk, but those that are given, by
-// their names; looked is how many there are.
+// inFiles searches for the secrets in all files of a desk, except the files named in
+// but. looked is the number of searched files.
 func (v canaries) inFiles(t *testing.T, d *desk, but ...string) (looked int) {
 	t.Helper()
 	for _, dir := range []string{d.dir, filepath.Dir(d.socket())} {
@@ -75,9 +75,9 @@ func (d *desk) write(name, text string, mode fs.FileMode) {
 	}
 }
 
-// TestSecretSources uses secrets from everywhere in many ways, and looks for them in
-// all that is printed and in all files that are written, but for the cache of plugins,
-// which is told to have them.
+// TestSecretSources uses secrets from every source in many ways, and searches for them
+// in all output and in all written files, except the plugin cache, which is configured
+// to contain them.
 func TestSecretSources(t *testing.T) {
 	d := newDesk(t, sshtest.Start(t, sshtest.Options{}))
 	secrets := canaries{}
@@ -173,7 +173,7 @@ targets:
 	commands := []struct {
 		args []string
 		ok   bool
-		list bool // it lists, so that it has no ndjson
+		list bool // the command prints a list, so it does not have ndjson
 	}{
 		{[]string{"inventory", "show", "--detail", "-t", "host1,device,badkey"}, true, true},
 		{[]string{"inventory", "show", "--detail", "-t", "broken"}, false, true},
@@ -217,8 +217,8 @@ targets:
 	if looked := secrets.inFiles(t, d, ".plugin_cache.json"); looked < 20 {
 		t.Errorf("looked into %d files only", looked)
 	}
-	// What a plan writes into a command line, a message or an error is shown without
-	// it, wherever the plan ends.
+	// A secret that a plan writes into a command line, a message or an error is not
+	// shown, however the plan ends.
 	for _, format := range []string{"human", "json", "ndjson"} {
 		for plan, want := range map[string]string{"m::line": "true", "m::said ends=fail_plan": "failed [redacted]", "m::said ends=fail": "failed [redacted]",
 			"m::said ends=command": "said [redacted]", "m::said ends=parallel": "said [redacted]", "m::said ends=error": "failed [redacted]"} {
@@ -238,7 +238,7 @@ targets:
 	if found := secrets.in([]byte(log)); found != nil || !strings.Contains(log, "noticed [redacted]") {
 		t.Errorf("trace.log has the secrets of %q", found)
 	}
-	// What a command prints is shown as it is, and the plan's value.
+	// The output of a command and the value of the plan are shown unchanged.
 	if out := d.works("plan", "run", "m::printed", "--format", "json"); strings.Count(out, "canary-") < 3 || !strings.Contains(out, `"object":"echo canary-`) {
 		t.Errorf("the plan did not use its variable:\n%s", out)
 	}

@@ -18,7 +18,7 @@ import (
 	"bolt/transport/winrm/winrmtest"
 )
 
-// vaulted is a text as ansible-vault encrypts it, on one line of a YAML text in
+// vaulted returns a text encrypted by ansible-vault, on one line of a YAML string in
 // double quotes.
 func vaulted(t *testing.T, password, text string) string {
 	t.Helper()
@@ -40,9 +40,9 @@ func vaulted(t *testing.T, password, text string) string {
 	return `$ANSIBLE_VAULT;1.1;AES256\n` + hex.EncodeToString([]byte(inner))
 }
 
-// TestSecretSystems does as TestSecretSources with what plugins take from systems and
-// programs, with their own passwords, and with transports other than ssh. Each system
-// sends all that it was given back in its errors.
+// TestSecretSystems is TestSecretSources for secrets that plugins get from systems
+// and programs, for the passwords of these, and for transports other than ssh. Each
+// system repeats everything that it received in its errors.
 func TestSecretSystems(t *testing.T) {
 	d := newDesk(t, sshtest.Start(t, sshtest.Options{}))
 	secrets := canaries{}
@@ -52,7 +52,7 @@ func TestSecretSystems(t *testing.T) {
 	secrets["token of Vault"] = token
 	windows := secrets.new("WinRM")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // an error is a request without a body
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // an error becomes a request without a body
 		_, password, _ := r.BasicAuth()
 		switch at := r.URL.Path; {
 		case at == "/v1/auth/userpass/login/bob" && strings.Contains(string(body), login):

@@ -39,8 +39,8 @@ func showInventory(ctx context.Context, a *app, o *inventoryOptions) error {
 			if err != nil {
 				return err
 			}
-			// Those of the project may be references: they are resolved for
-			// whom they are shown to.
+			// The plugin hooks of the project may contain references, which
+			// are resolved before they are shown.
 			hooks, err := a.plugins().ResolveAll(ctx, data.PluginHooks)
 			if err != nil {
 				return err

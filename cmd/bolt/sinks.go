@@ -16,9 +16,9 @@ import (
 	"bolt/run"
 )
 
-// shown is what the user sees of an action or a plan. Its Event marks errors of standard
-// output and stops the work after one: the reader of the output has gone, or the disk is
-// full.
+// shown is the sink that shows an action or a plan to the user. Its Event marks errors
+// of standard output and stops the work after an error: the reader of the output has
+// gone, or the disk is full.
 type shown struct {
 	*screen.Shown
 	stop context.CancelCauseFunc
@@ -32,7 +32,8 @@ func (s shown) Event(ctx context.Context, e event.Event) error {
 	return written(err)
 }
 
-// shown returns the sink that shows an action. It calls stop when nobody reads any more.
+// shown returns the sink that shows an action. It calls stop when the output has no
+// reader any more.
 func (a *app) shown(o *acting.Results, targets int, stop context.CancelCauseFunc) (shown, error) {
 	if fold, can := o.Folds(), output.Names(output.Folds); fold != "" && !slices.Contains(can, a.format().Name) {
 		return shown{}, usagef("Option '%s' works with the formats %s only, not with %s", fold, strings.Join(can, " and "), a.format())
@@ -41,7 +42,7 @@ func (a *app) shown(o *acting.Results, targets int, stop context.CancelCauseFunc
 	return shown{s, stop}, err
 }
 
-// rerunSink writes the file for --rerun; nil if the configuration does not want it.
+// rerunSink writes the file for --rerun; nil if the configuration disables it.
 func (a *app) rerunSink() event.Sink {
 	if !a.config.SaveRerun {
 		return nil

@@ -24,7 +24,7 @@ func (a *app) inventory(ctx context.Context) (*inventory.Inventory, error) {
 		return nil, err
 	}
 	var cached func(context.Context, string, []string) (*ordered.Map, error)
-	if !a.factStore().Empty() { // else those of the inventory are all that there are
+	if !a.factStore().Empty() { // otherwise the facts of the inventory are the only facts
 		cached = a.cachedFacts
 	}
 	a.inv, err = inventory.New(ctx, data, inventory.Options{
@@ -47,8 +47,8 @@ func (a *app) inventoryData(ctx context.Context) (*ordered.Map, error) {
 	return a.source.Read(ctx, a.logs.Warn, func(err error) error { return usagef("%v", err) })
 }
 
-// warnOverrides tells of targets for which the inventory beats a flag: people
-// tend to expect the opposite.
+// warnOverrides warns about targets for which the inventory overrides a flag,
+// because users tend to expect the opposite.
 func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) error {
 	for _, f := range a.sys.flags() {
 		if f.Setting == nil || !a.values.Has(f.Name) || f.Section != secAuth && f.Section != secEscalate && f.Section != secTransport {
@@ -59,13 +59,14 @@ func (a *app) warnOverrides(ctx context.Context, targets []*inventory.Target) er
 			return err
 		}
 		if names != "" {
-			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory says otherwise, and it comes first.", f.Name, names))
+			a.logs.Warn("cli_overrides", fmt.Sprintf("--%s has no effect on %s: the inventory sets another value, which overrides the option.", f.Name, names))
 		}
 	}
 	return nil
 }
 
-// targets are those that the command line names, all of them if it names none.
+// targets returns the targets that the command line selects, or all targets if it
+// names none.
 func (a *app) targets(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error) {
 	find, err := a.targeting(ctx, o)
 	if err != nil {
@@ -74,8 +75,8 @@ func (a *app) targets(ctx context.Context, o *acting.Targets) ([]*inventory.Targ
 	return find(ctx)
 }
 
-// targeting reads the inventory and what the command line says about targets;
-// find then looks for them.
+// targeting reads the inventory and the target options of the command line; find
+// then finds the targets.
 func (a *app) targeting(ctx context.Context, o *acting.Targets) (find func(context.Context) ([]*inventory.Target, error), err error) {
 	inv, err := a.inventory(ctx)
 	if err != nil {
@@ -88,8 +89,9 @@ func (a *app) targeting(ctx context.Context, o *acting.Targets) (find func(conte
 	return func(ctx context.Context) ([]*inventory.Target, error) { return a.find(ctx, o, inv, patterns, named) }, nil
 }
 
-// patterns are what the command line says of targets, the answers of PuppetDB
-// and the names of the last run among that. named is false if it names none.
+// patterns returns the target patterns of the command line, including the results
+// of PuppetDB and the names of the last run. named is false if the command line
+// names no targets.
 func (a *app) patterns(ctx context.Context, o *acting.Targets) (list []string, named bool, err error) {
 	switch {
 	case o.Query.Given:
@@ -104,11 +106,11 @@ func (a *app) patterns(ctx context.Context, o *acting.Targets) (list []string, n
 	return list, true, err
 }
 
-// find expands patterns, or takes all targets if none are named, chooses among
-// them, and finds mistakes in what the inventory says of those that are left
-// before any of them is touched.
+// find expands patterns, or takes all targets if none are named, and selects from
+// them. It reports errors in the inventory's data of the selected targets before
+// bolt connects to any of them.
 func (a *app) find(ctx context.Context, o *acting.Targets, inv *inventory.Inventory, patterns []string, named bool) (targets []*inventory.Target, err error) {
-	defer a.savePlugins(ctx) // what follows may take hours
+	defer a.savePlugins(ctx) // the following work may take hours
 	if named {
 		if targets, err = inv.Targets(ctx, patterns); err != nil {
 			return nil, err

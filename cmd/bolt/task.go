@@ -26,7 +26,7 @@ func wordsOfTask(args []string) error {
 	return pairs(args[1:], "task")
 }
 
-// pairs refuses words that are not NAME=VALUE.
+// pairs rejects arguments that are not NAME=VALUE.
 func pairs(words []string, of string) error {
 	var rest []string
 	for _, arg := range words {
@@ -40,7 +40,7 @@ func pairs(words []string, of string) error {
 	return nil
 }
 
-// tasks is the library of the module path.
+// tasks returns the tasks of the module path.
 func (a *app) tasks() *tasks.Library {
 	if a.library == nil {
 		a.library = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: environment.TypeReader(a.languageOptions()), Warn: a.logs.Warn})
@@ -82,12 +82,12 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 	})
 }
 
-// taskAction checks the parameters of a task and makes an action of it.
+// taskAction checks the parameters of a task and returns its action.
 func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map, noop bool) (*tasks.Run, error) {
 	return library.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers()})
 }
 
-// tasksHere are tasks as plugins use them.
+// tasksHere returns the tasks in the form for plugins.
 func (a *app) tasksHere() *here.Tasks {
 	return here.New(here.Options{
 		Library: a.tasks, Natives: natives.All(a.project.Dir), Settings: a.localSettings,
@@ -95,8 +95,8 @@ func (a *app) tasksHere() *here.Tasks {
 	})
 }
 
-// localSettings are the options of the transport local: those of configuration
-// files, and the inventory's for all targets. The code that reads the inventory
+// localSettings returns the options of the transport local from configuration
+// files, and from the inventory for all targets. The code that reads the inventory
 // reports its errors.
 func (a *app) localSettings(ctx context.Context) []*ordered.Map {
 	list := []*ordered.Map{a.config.Transports["local"]}
@@ -108,8 +108,8 @@ func (a *app) localSettings(ctx context.Context) []*ordered.Map {
 	return list
 }
 
-// taskParams reads the parameters of a task on the command line; what they are
-// depends on their types.
+// taskParams reads the parameters of a task on the command line. Their
+// interpretation depends on their types.
 func (a *app) taskParams(ctx context.Context, o *paramOptions) (func(*tasks.Task) *ordered.Map, error) {
 	given, err := o.object(ctx, a)
 	if err != nil {
@@ -134,7 +134,8 @@ func (o *paramOptions) Bind(b *cli.Binder) {
 	b.Optional("params", &o.params)
 }
 
-// object is the object of --params, nil without that; it cannot stand beside pairs.
+// object returns the object of --params, or nil if it is not given. It cannot be
+// combined with pairs.
 func (o *paramOptions) object(ctx context.Context, a *app) (*ordered.Map, error) {
 	if !o.params.Given {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestVault runs the scripts of testdata/vault beside a server that answers as
-// Vault does ($VAULT), with a token that it gives to the user bob once.
+// TestVault runs the scripts of testdata/vault beside a server that answers
+// like Vault ($VAULT). It gives the user bob a token once.
 func TestVault(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "vault"),

@@ -14,11 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wait is a command that reads a pipe, whose name stands for PIPE.
+// A wait is a command that reads a pipe. PIPE in it stands for the name of
+// the pipe.
 type wait struct {
 	name string
 	args []string
-	link string // where in the project the pipe is to be found as well
+	link string // a path in the project that links to the pipe
 	in   string // a line on standard input
 }
 
@@ -48,7 +49,7 @@ var waits = []wait{
 	{name: "project", args: []string{"puppet", "eval", "-e", "1"}, link: "bolt-project.yaml"},
 }
 
-// start begins the command of a wait in a project of its own.
+// start starts the command of a wait in its own project.
 func (w wait) start(t *testing.T) (cmd *exec.Cmd, fifo string, said *lockedBuffer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +80,7 @@ func (w wait) start(t *testing.T) (cmd *exec.Cmd, fifo string, said *lockedBuffe
 	return cmd, fifo, said
 }
 
-// holds tells whether a process has a file open.
+// holds reports whether a process has a file open.
 func holds(pid int, path string) bool {
 	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	for _, fd := range fds {
@@ -90,13 +91,13 @@ func holds(pid int, path string) bool {
 	return false
 }
 
-// TestWaitsEnd: one signal ends every wait for a file.
+// TestWaitsEnd checks that one signal ends every wait for a file.
 func TestWaitsEnd(t *testing.T) {
 	for i, w := range waits {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			cmd, fifo, said := w.start(t)
-			silent, err := os.OpenFile(fifo, os.O_RDWR, 0) // it has a writer, who says nothing
+			silent, err := os.OpenFile(fifo, os.O_RDWR, 0) // it has a writer, which writes nothing
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,8 +127,8 @@ func TestWaitsEnd(t *testing.T) {
 	}
 }
 
-// TestNobodyWrites: a pipe that nobody writes to is an error at once, and no
-// empty file.
+// TestNobodyWrites checks that a pipe without a writer is an immediate
+// error, and not an empty file.
 func TestNobodyWrites(t *testing.T) {
 	for _, w := range waits {
 		switch w.name {
@@ -152,7 +153,7 @@ func TestNobodyWrites(t *testing.T) {
 	}
 }
 
-// TestInputEnds: a signal ends the wait for standard input.
+// TestInputEnds checks that a signal ends the wait for standard input.
 func TestInputEnds(t *testing.T) {
 	for _, args := range [][]string{{"puppet", "eval", "-"}, {"command", "run", "-", "-t", "a"}, {"lookup", "k", "-t", "-"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -173,7 +174,7 @@ func TestInputEnds(t *testing.T) {
 				return slices.ContainsFunc(calls, func(f string) bool {
 					text, _ := os.ReadFile(f)
 					number, _, _ := strings.Cut(string(text), " ")
-					return number == fmt.Sprint(unix.SYS_PPOLL) // which poll(2) is made of
+					return number == fmt.Sprint(unix.SYS_PPOLL) // the system call of poll(2)
 				})
 			})
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -187,7 +188,8 @@ func TestInputEnds(t *testing.T) {
 	}
 }
 
-// TestEndlessFiles: what never ends is refused, and costs no memory.
+// TestEndlessFiles checks that a file without an end is rejected, and takes
+// no memory.
 func TestEndlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"puppet", "eval", "/dev/zero"}, {"puppet", "eval", "-e", "file('/dev/zero')"}, {"puppet", "eval", "-e", "1", "--facts", "/dev/zero"},

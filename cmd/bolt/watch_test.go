@@ -99,7 +99,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// awaited is a buffer that closes seen when it has a text.
+// awaited is a buffer that closes seen when it contains a text.
 type awaited struct {
 	lockedBuffer
 	text string

@@ -13,8 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestWebhook runs the scripts of testdata/webhook beside a server ($RECEIVER) that writes each event to the file "received", unless
-// the file "closed" says that it wants none. The file "receiver.py" is the receiver of docs/rollouts.md, for the address $DOCUMENTED.
+// TestWebhook runs the scripts of testdata/webhook beside a server ($RECEIVER) that writes each event to the
+// file "received", unless the file "closed" disables it. The file "receiver.py" is the receiver of
+// docs/rollouts.md, for the address $DOCUMENTED.
 func TestWebhook(t *testing.T) {
 	python := documentedReceiver(t)
 	testscript.Run(t, testscript.Params{

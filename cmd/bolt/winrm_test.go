@@ -10,9 +10,9 @@ import (
 	"bolt/transport/winrm/winrmtest"
 )
 
-// TestWinRM runs the scripts of testdata/winrm beside a server on $PORT, which
-// takes the user Operator with the password s3cret, and whose commands and
-// scripts of PowerShell are ones for sh.
+// TestWinRM runs the scripts of testdata/winrm beside a server on $PORT. The
+// server accepts the user Operator with the password s3cret, and its
+// PowerShell commands and scripts are written for sh.
 func TestWinRM(t *testing.T) {
 	temp := t.TempDir()
 	server := winrmtest.New(t, winrmtest.Options{User: "Operator", Password: "s3cret",

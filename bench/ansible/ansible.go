@@ -1,4 +1,5 @@
-// Package ansible says how ansible is told to be as quick as it can be.
+// Package ansible returns the settings with which ansible is as quick as
+// possible.
 package ansible
 
 import (
@@ -10,16 +11,16 @@ import (
 	"strings"
 )
 
-// Environ is its environment: sshArgs reach the connections that are to be
-// used, and its own files go below dir. With arguments that speak of no master
-// connections it adds none of its own.
+// Environ returns the environment. sshArgs select the connections to use, and
+// ansible's own files are below dir. If the arguments do not mention master
+// connections, ansible adds none of its own.
 func Environ(sshArgs, dir string) []string {
 	return []string{"ANSIBLE_SSH_ARGS=" + sshArgs, "ANSIBLE_PIPELINING=1", "ANSIBLE_LOCAL_TEMP=" + filepath.Join(dir, "ansible"),
 		"ANSIBLE_DEPRECATION_WARNINGS=False", "ANSIBLE_PYTHON_INTERPRETER=auto_silent", "LC_ALL=C.UTF-8"}
 }
 
-// Mitogen is what the environment of a run with mitogen has beside that, nil
-// where it is not installed for ansible's Python.
+// Mitogen returns the additional environment of a run with mitogen, or nil if
+// mitogen is not installed for ansible's Python.
 func Mitogen(ctx context.Context) []string {
 	program, err := exec.LookPath("ansible")
 	if err != nil {
@@ -33,7 +34,7 @@ func Mitogen(ctx context.Context) []string {
 	return []string{"ANSIBLE_STRATEGY_PLUGINS=" + strategies, "ANSIBLE_STRATEGY=mitogen_linear"}
 }
 
-// interpreter is the Python that the first line of a program names.
+// interpreter returns the Python in the first line of a program.
 func interpreter(program string) string {
 	const usual = "python3"
 	f, err := os.Open(program)

@@ -11,7 +11,7 @@ import (
 	"bolt/bench/measure"
 )
 
-// files measures one target with many files, which are new or as wanted.
+// files measures one target with many files, which are new or have the desired state.
 func (b *bench) files(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, 1, line{})
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *scene) files(ctx context.Context, n int) error {
 				list = append(list, &contestant{name: name, prepare: way.prepare, program: pp.apply(own, way.options...)})
 			}
 		}
-		if err := turns(ctx, runs, true, list[:ours]...); err != nil { // the first run brings helper and catalog
+		if err := turns(ctx, runs, true, list[:ours]...); err != nil { // the first run transfers the helper and the catalog
 			return err
 		}
 		if err := turns(ctx, runs, false, list[ours:]...); err != nil {
@@ -95,12 +95,13 @@ func (s *scene) files(ctx context.Context, n int) error {
 	return nil
 }
 
-// A puppet is an installed Puppet with directories of its own.
+// A puppet is an installed Puppet with its own directories.
 type puppet struct {
 	program, dir, manifest string
 }
 
-// puppet prepares it for a manifest of n files, the same as those of the first target.
+// puppet prepares a Puppet for a manifest of n files, the same as those of the first
+// target.
 func (s *scene) puppet(n int) (*puppet, error) {
 	p := &puppet{program: s.b.puppet, dir: filepath.Join(s.Dir, "puppet"), manifest: filepath.Join(s.Dir, fmt.Sprintf("puppet%d.pp", n))}
 	facts := filepath.Join(p.dir, "var", "client_yaml", "facts")
@@ -112,7 +113,7 @@ func (s *scene) puppet(n int) (*puppet, error) {
 		os.WriteFile(p.manifest, []byte(manifest(n, s.tree("web01"))), 0o644))
 }
 
-// apply is a run; without facts of its own, Puppet reads a file with none.
+// apply returns a run. If own is not set, Puppet reads a file without facts.
 func (p *puppet) apply(own bool, options ...string) measure.Program {
 	argv := []string{p.program, "apply", p.manifest, "--certname", "node", "--log_level", "warning"}
 	for _, d := range []string{"conf", "var", "log", "run"} {

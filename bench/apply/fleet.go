@@ -14,7 +14,7 @@ import (
 	"bolt/bench/measure"
 )
 
-// copies measures one target beside playbooks of equal copy tasks.
+// copies measures one target, compared with playbooks of equal copy tasks.
 func (b *bench) copies(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, 1, line{})
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *bench) copies(ctx context.Context) (err error) {
 	return s.beside(ctx, b.resources, "unchanged", b.runs, nil)
 }
 
-// fleet measures many targets that are as wanted. Playbooks are measured with fewer files.
+// fleet measures many targets that have the desired state. Playbooks are measured with fewer files.
 func (b *bench) fleet(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, b.targets, line{})
 	if err != nil {
@@ -40,7 +40,8 @@ func (b *bench) fleet(ctx context.Context) (err error) {
 	return s.beside(ctx, b.played, "unchanged", b.plays, nil)
 }
 
-// beside measures bolt and, if plays is not 0, so many turns of playbooks on warm connections to all targets.
+// beside measures bolt and, if plays is not 0, that many turns of playbooks on warm connections to all
+// targets.
 func (s *scene) beside(ctx context.Context, files int, state string, plays int, prepare func() error) error {
 	if err := s.clear(); err != nil {
 		return err
@@ -79,7 +80,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// playbooks measures equal copy tasks, on connections that are open already.
+// playbooks measures equal copy tasks, on open connections.
 func (s *scene) playbooks(ctx context.Context, files, plays int, prepare func() error) (list []*contestant, err error) {
 	m, err := masters.Start(ctx, s.Farm)
 	if err != nil {
@@ -134,7 +135,8 @@ func (s *scene) playbook(n int) (file string, err error) {
 		os.WriteFile(file, []byte(b.String()), 0o644))
 }
 
-// name is that of a target in the inventory of scripts/farm.sh: two thirds are web servers.
+// name returns the name of a target in the inventory of scripts/farm.sh: two thirds are web
+// servers.
 func (s *scene) name(i int) string {
 	webs := (2*len(s.Hosts) + 2) / 3
 	if i < webs {

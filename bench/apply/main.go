@@ -1,10 +1,10 @@
 // Command apply measures how bolt applies catalogs, as whole processes:
 //
-//   - files: one target with many files, new and unchanged, beside "puppet apply";
+//   - files: one target with many files, new and unchanged, compared with "puppet apply";
 //   - wire: bytes and round trips of an apply, with and without the transfer of the helper;
-//   - copies: one target, beside an ansible playbook of equal copy tasks;
-//   - fleet: many targets that are as wanted, beside the same playbook;
-//   - rollouts: many targets that are as wanted: a rollout beside a plain apply.
+//   - copies: one target, compared with an ansible playbook of equal copy tasks;
+//   - fleet: many targets in the desired state, compared with the same playbook;
+//   - rollouts: many targets in the desired state: a rollout compared with a plain apply.
 //
 // Contestants take turns, and figures are medians. Nothing is changed outside a temporary directory. It
 // runs from the module's root folder, and needs a bolt with helpers (make build).

@@ -10,8 +10,9 @@ import (
 	"bolt/bench/measure"
 )
 
-// rollouts measures rollouts of a release whose catalogs the targets have, beside plain applies. In each turn, all
-// contestants run one after the other, and ratios are those of one turn, so that other load of the machine counts for both.
+// rollouts measures rollouts of a release whose catalogs the targets have, and plain applies. In each turn,
+// all contestants run one after the other, and ratios are computed within a turn, so that other load of the
+// machine affects both.
 func (b *bench) rollouts(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, b.targets, line{})
 	if err != nil {

@@ -32,8 +32,8 @@ type line struct {
 	rate      int64 // bits per second; 0 is no limit
 }
 
-// stage starts a farm of n targets, with a network, and a daemon. Each target keeps
-// helper and journals in a directory of its own.
+// stage starts a farm of n targets, with a network, and a daemon. Each target keeps the helper and
+// journals in its own directory.
 func (b *bench) stage(ctx context.Context, n int, net line) (s *scene, err error) {
 	f, err := farm.Real(ctx, n, true)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *scene) close(ctx context.Context) error {
 	return errors.Join(append(failures, s.Stop())...)
 }
 
-// noFacts is the option with which facts are those of the inventory.
+// noFacts is the option to use only the facts of the inventory.
 const noFacts = "--no-collect-facts"
 
 // bolt applies a manifest to all targets.
@@ -87,7 +87,7 @@ func (s *scene) warmUp(ctx context.Context) error {
 	return err
 }
 
-// tree is the directory below which the files of a target are.
+// tree returns the directory of the files of a target.
 func (s *scene) tree(target string) string { return filepath.Join(s.Dir, "trees", target) }
 
 // manifest writes a manifest of n files for each target.
@@ -110,8 +110,8 @@ Integer[1, %d].each |$i| {
 `, dir, n)
 }
 
-// clear takes the files of all targets away. They are moved: ext4 creates files slowly after many were removed, because it
-// does not use their inodes again for some seconds.
+// clear removes the files of all targets by moving them. ext4 creates files slowly after many were removed,
+// because it does not use their inodes again for some seconds.
 func (s *scene) clear() error {
 	s.cleared++
 	trees := filepath.Join(s.Dir, "trees")
@@ -155,7 +155,7 @@ func (s *scene) helperPeak(ctx context.Context, p measure.Program) (peak int64, 
 			}
 			for _, pid := range family {
 				if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && strings.HasPrefix(filepath.Base(exe), "helper-") {
-					if size, err := measure.Peak(pid); err == nil { // else it has ended
+					if size, err := measure.Peak(pid); err == nil { // otherwise it has ended
 						peak = max(peak, size)
 					}
 				}

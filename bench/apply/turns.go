@@ -14,8 +14,8 @@ type contestant struct {
 	name    string
 	program measure.Program
 	prepare func() error // before each run; nil: nothing
-	near    []int        // processes that work for it beside its own: daemons
-	far     []int        // processes that start what works on the targets
+	near    []int        // other processes that work for it: daemons
+	far     []int        // processes that start the work on the targets
 	peak    int64        // memory of the helper
 
 	samples []measure.Sample
@@ -26,7 +26,7 @@ type contestant struct {
 // calm is the pause after each turn, in which the processes of a contestant finish.
 const calm = 200 * time.Millisecond
 
-// turns lets contestants do their work in turns, after one run of each that does not count if warm is set.
+// turns runs contestants in turns. If warm is set, the first run of each is not counted.
 func turns(ctx context.Context, runs int, warm bool, list ...*contestant) error {
 	for turn := range runs + 1 {
 		for _, c := range list {
@@ -90,7 +90,7 @@ func middle(list []time.Duration) time.Duration {
 
 var costHeader = []string{"wall s", "controller CPU s", "target CPU s", "controller peak MiB", "helper peak MiB", "wall ÷ bolt's", "CPU ÷ bolt's"}
 
-// rows are the costs of contestants beside those of the first.
+// rows returns the costs of contestants with their ratios to the first.
 func rows(list []*contestant) (rows [][]string) {
 	base := list[0].cost()
 	for _, c := range list {

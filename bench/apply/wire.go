@@ -9,14 +9,14 @@ import (
 	"bolt/bench/measure"
 )
 
-// farAway is a round-trip time beside which the work is short.
+// farAway is a round-trip time that is long compared with the work.
 const farAway = 200 * time.Millisecond
 
-// narrow is the line of a branch office.
+// narrow is a network like that of a branch office.
 var narrow = line{roundTrip: 20 * time.Millisecond, rate: 10_000_000}
 
-// wire measures the bytes that applies on one target take, and their round trips: by how much they take
-// longer over a network with a long round-trip time.
+// wire measures the bytes of applies on one target, and their round trips: the additional time over a
+// network with a long round-trip time.
 func (b *bench) wire(ctx context.Context) error {
 	near, err := b.crossings(ctx, line{})
 	if err != nil {
@@ -39,7 +39,8 @@ func (b *bench) wire(ctx context.Context) error {
 	return measure.Markdown(b.out, 1, []string{"run", "bytes", "wall s", "round trips", "wall s, 10 Mbit/s and 20 ms"}, rows)
 }
 
-// A crossing is the network use of a run. The quickest run counts, because round trips are a difference.
+// A crossing is the network use of a run. The quickest run is used, because round trips are a
+// difference.
 type crossing struct {
 	name  string
 	bytes int64
@@ -86,7 +87,7 @@ func (b *bench) crossings(ctx context.Context, net line) (list []crossing, err e
 	return list, nil
 }
 
-// cross takes the figures of one run.
+// cross measures one run.
 func (s *scene) cross(ctx context.Context, roundTrip time.Duration, p measure.Program, prepare []func() error) (c crossing, err error) {
 	for _, f := range prepare {
 		if err := f(); err != nil {

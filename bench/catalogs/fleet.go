@@ -45,7 +45,7 @@ func (b *bench) release(ctx context.Context) error {
 		tool{"bolt catalog compile", append([]string{b.bolt, "catalog", "compile"}, nodes...)}, tool{"bolt release create", create})
 }
 
-// profile is one of the classes of a node: half of the resources are made of templates and data.
+// profile is one of the classes of a node: half of the resources are made from templates and data.
 const profile = `class profile::p%[1]d (
   Integer $port,
   Hash[String, String] $options = {},

@@ -91,7 +91,7 @@ type tool struct {
 	argv []string
 }
 
-// measure lets the tools take turns, and prints a table of their medians.
+// measure runs the tools in turns, and prints a table of their medians.
 func (b *bench) measure(ctx context.Context, title string, tools ...tool) error {
 	samples := make([][]measure.Sample, len(tools))
 	for range b.runs {
@@ -128,7 +128,7 @@ func write(dir, name, text string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// compile is the command line of bolt for an environment.
+// compile returns the command line of bolt for an environment.
 func (b *bench) compile(path string, more ...string) []string {
 	return append([]string{b.bolt, "catalog", "compile", "--environment-path", path, "--format", "ndjson"}, more...)
 }

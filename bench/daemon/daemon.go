@@ -1,7 +1,7 @@
-// Package daemon gives a measurement a pool daemon of its own: bolt starts it
-// by itself, in a private runtime directory, on the first use with Env.
+// Package daemon gives a measurement its own pool daemon: bolt starts the
+// daemon in a private runtime directory, on the first use with Env.
 //
-// A Daemon owns that directory and whatever daemon serves there; Stop ends
+// A Daemon owns that directory and every daemon that serves there; Stop ends
 // both. It is safe for concurrent use.
 package daemon
 
@@ -19,13 +19,13 @@ import (
 	"bolt/bench/measure"
 )
 
-// A Daemon is the place of one daemon. Others may come to live there when it
-// is killed.
+// A Daemon is the runtime directory of a daemon. If the daemon is killed,
+// another can replace it.
 type Daemon struct {
 	bolt, dir, home string
 }
 
-// New makes a place for a daemon of a bolt program, that dials as a user
+// New makes a Daemon for a bolt program. Its connections are made as a user
 // whose home directory is home.
 func New(bolt, home string) (*Daemon, error) {
 	// Below /tmp and short: a socket's path has at most 107 bytes (unix(7)).
@@ -36,21 +36,22 @@ func New(bolt, home string) (*Daemon, error) {
 	return &Daemon{bolt: bolt, dir: dir, home: home}, nil
 }
 
-// Known reports whether a bolt program has a daemon at all.
+// Known reports whether a bolt program supports a daemon.
 func Known(ctx context.Context, bolt string) bool {
 	out, err := exec.CommandContext(ctx, bolt, "command", "run", "--help").Output()
 	return err == nil && bytes.Contains(out, []byte("--pool "))
 }
 
-// Env is what bolt must find in its environment to use this daemon.
+// Env returns the environment with which bolt uses this daemon.
 func (d *Daemon) Env() []string {
 	return []string{"XDG_RUNTIME_DIR=" + d.dir, "HOME=" + d.home, "SSH_AUTH_SOCK="}
 }
 
-// Runtime is the runtime directory in which the daemon has its place.
+// Runtime returns the runtime directory of the daemon.
 func (d *Daemon) Runtime() string { return d.dir }
 
-// Status is what measurements want of "bolt pool status --format json".
+// Status is the part of "bolt pool status --format json" that measurements
+// use.
 type Status struct {
 	PID         int        `json:"pid"`
 	Goroutines  int        `json:"goroutines"`
@@ -67,7 +68,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	return err
 }
 
-// Status asks the daemon; it is an error if none runs.
+// Status queries the daemon. It returns an error if no daemon runs.
 func (d *Daemon) Status(ctx context.Context) (Status, error) {
 	var s Status
 	out, err := d.pool(ctx, "status", "--format", "json")
@@ -83,11 +84,11 @@ func (d *Daemon) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// leaving is how long a daemon may take to end when it is told to.
+// leaving is the time in which a daemon must end after a stop command.
 const leaving = 30 * time.Second
 
-// Stop ends the daemon, if one runs, and removes its place. It is an error if
-// the daemon's process outlives it.
+// Stop ends the daemon, if one runs, and removes its directory. It returns an
+// error if the daemon's process still runs.
 func (d *Daemon) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()

@@ -1,12 +1,12 @@
-// Command fanout measures how long one trivial command on many targets takes
-// and what it costs the client: bolt beside ssh under xargs, clush, pdsh,
-// pssh and ansible, as far as they are installed.
+// Command fanout measures the time of one trivial command on many targets and
+// its cost for the client: bolt compared with ssh under xargs, clush, pdsh,
+// pssh and ansible, if they are installed.
 //
-// First on real SSH servers, where wall time is mostly the servers' work on
-// the same machine and the client's processor time is the fairer figure; then
-// on a light server, where thousands of targets are possible.
+// First it uses real SSH servers. There, wall time is mostly the servers' work
+// on the same machine, and the client's processor time is the fairer figure.
+// Then it uses a light server, with which thousands of targets are possible.
 // Runs of the tools are interleaved, figures are medians, and ratios within a
-// table mean more than times.
+// table are more significant than times.
 //
 // It runs from the module's root folder.
 package main
@@ -56,14 +56,15 @@ type options struct {
 	runs, concurrency, stockLimit int
 }
 
-// numbers returns a flag value that replaces a list; an empty text empties it.
+// numbers returns a flag value that replaces a list; an empty string empties
+// it.
 func numbers(list *[]int) func(string) error {
 	return func(s string) error {
 		*list = nil
 		for _, word := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) {
 			n, err := strconv.Atoi(word)
 			if err != nil || n < 1 {
-				return fmt.Errorf("%q is no number of targets", word)
+				return fmt.Errorf("%q is not a number of targets", word)
 			}
 			*list = append(*list, n)
 		}
@@ -153,7 +154,7 @@ func size(ctx context.Context, o options, f *farm.Farm, tools []tool) ([]measure
 		}
 	}
 	for i, t := range chosen {
-		// Bolt is one process: the kernel knows its peak better than we do.
+		// Bolt is one process, whose peak the kernel reports exactly.
 		if failed[i] || t.needs == "" {
 			continue
 		}

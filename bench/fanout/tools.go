@@ -38,9 +38,9 @@ func lightTools() []tool {
 	}
 }
 
-// bolt connects each time, as its peers do here (bench/warm is for connections
-// that are kept), and runs with a home that holds the farm's known_hosts, so that it checks
-// host keys as its peers do.
+// bolt opens new connections each time, as its peers do here (bench/warm is for open
+// connections). Its home contains the farm's known_hosts, so that it checks host keys as
+// its peers do.
 func bolt(concurrency int) func(options, *farm.Farm) measure.Program {
 	return func(o options, f *farm.Farm) measure.Program {
 		c := o.concurrency
@@ -82,7 +82,7 @@ func pssh(o options, f *farm.Farm) measure.Program {
 	}}
 }
 
-// ansible in its quickest form: the raw module needs nothing on the target,
+// ansible returns ansible in its quickest form: the raw module needs nothing on the target,
 // and no master connection is left behind.
 func ansible(o options, f *farm.Farm) measure.Program {
 	return measure.Program{

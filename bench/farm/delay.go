@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Delay puts a network with a round-trip time between clients and the targets. It
-// is for a farm of real servers, and must be called before the first connection.
+// Delay adds a network with a round-trip time between clients and the targets. It is for a farm of
+// real servers, and must be called before the first connection.
 func (f *Farm) Delay(roundTrip time.Duration) error {
 	_, err := f.Network(roundTrip, 0)
 	return err
 }
 
-// Network is Delay with a number of bits that each direction of a connection carries in a second, 0 for no limit, and with a count:
+// Network is Delay with a limit of the bits per second for each direction of a connection, 0 for no limit, and with a counter:
 // carried returns the number of bytes that the network has carried, in both directions.
 func (f *Farm) Network(roundTrip time.Duration, rate int64) (carried func() int64, err error) {
 	port, err := os.ReadFile(filepath.Join(f.Dir, "port"))
@@ -73,7 +73,7 @@ type delayed struct {
 	open []io.Closer
 }
 
-// keep notes what close is to close; it closes it at once after close.
+// keep records a closer for close. After close, it closes it immediately.
 func (d *delayed) keep(c io.Closer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,11 +119,11 @@ func (d *delayed) serve(l net.Listener, to string) {
 	})
 }
 
-// maxInFlight bounds the pieces that are under way in one direction.
+// maxInFlight limits the pieces in transit in one direction.
 const maxInFlight = 4096
 
-// carry moves bytes one way. Pieces are delivered when their time has come, so
-// that a delay does not make the network narrow.
+// carry moves bytes one way. Each piece is delivered at its due time, so that a delay does not
+// reduce the rate of the network.
 func (d *delayed) carry(to, from net.Conn) {
 	type piece struct {
 		due  time.Time

@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// CheapSSH are the options that make OpenSSH's client as quick as it can be:
-// one cheap algorithm of each kind, and nothing tried that is not needed.
+// CheapSSH are the options that make OpenSSH's client as quick as possible: one cheap algorithm of
+// each kind, and no unnecessary attempts.
 const CheapSSH = "-o KexAlgorithms=curve25519-sha256 -o HostKeyAlgorithms=ssh-ed25519 -o Ciphers=aes128-gcm@openssh.com" +
 	" -o PreferredAuthentications=publickey -o GSSAPIAuthentication=no -o UpdateHostKeys=no -o LogLevel=ERROR"
 
@@ -28,14 +28,13 @@ const CheapSSH = "-o KexAlgorithms=curve25519-sha256 -o HostKeyAlgorithms=ssh-ed
 type Farm struct {
 	Dir   string   // inventory.yaml, home/.ssh/config and known_hosts, hosts
 	Hosts []string // the addresses
-	// Servers are the processes that answer, where they are always the same:
-	// of a light server.
+	// Servers are the processes that answer, if they are always the same: those of a light server.
 	Servers []int
 	stop    func() error
 }
 
-// Real starts n targets on real SSH servers. With homes, sessions on each
-// start in a folder of its own below Dir/targets.
+// Real starts n targets on real SSH servers. With homes, sessions on each start in a separate
+// folder below Dir/targets.
 func Real(ctx context.Context, n int, homes bool) (*Farm, error) {
 	dir, err := os.MkdirTemp("", "bolt-bench.")
 	if err != nil {
@@ -46,7 +45,7 @@ func Real(ctx context.Context, n int, homes bool) (*Farm, error) {
 		args = append(args, "--homes")
 	}
 	f := &Farm{Dir: dir, stop: func() error {
-		// Not ctx: it may be the reason for stopping.
+		// ctx is not used: it may be the reason for stopping.
 		out, err := exec.Command("scripts/farm.sh", "stop", dir).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("stop farm %s: %w: %s", dir, err, out)
@@ -59,8 +58,8 @@ func Real(ctx context.Context, n int, homes bool) (*Farm, error) {
 	return f.ready()
 }
 
-// LightServer returns the path of a program built from bench/farmd: the given
-// one, or, if that is "", one that it builds, and that remove removes.
+// LightServer returns the path of a program built from bench/farmd: the given path or, if it is "",
+// the path of a program that it builds. remove removes that program.
 func LightServer(ctx context.Context, given string) (program string, remove func(), err error) {
 	if given != "" {
 		program, err = filepath.Abs(given)
@@ -77,8 +76,7 @@ func LightServer(ctx context.Context, given string) (program string, remove func
 	return program, func() { os.RemoveAll(dir) }, nil
 }
 
-// Light starts a farmd program that is n targets. options are more of its
-// arguments.
+// Light starts a farmd program with n targets. options are further arguments.
 func Light(ctx context.Context, farmd string, n int, options ...string) (*Farm, error) {
 	dir, err := os.MkdirTemp("", "bolt-bench.")
 	if err != nil {
@@ -126,17 +124,16 @@ func (f *Farm) ready() (*Farm, error) {
 	return f, nil
 }
 
-// Inventory is the path of the inventory file.
+// Inventory returns the path of the inventory file.
 func (f *Farm) Inventory() string { return filepath.Join(f.Dir, "inventory.yaml") }
 
-// Home is the home directory of the farm's user, with ssh_config and
-// known_hosts.
+// Home returns the home directory of the farm's user, with ssh_config and known_hosts.
 func (f *Farm) Home() string { return filepath.Join(f.Dir, "home") }
 
-// SSHConfig is the ssh_config file for ssh -F.
+// SSHConfig returns the path of the ssh_config file for ssh -F.
 func (f *Farm) SSHConfig() string { return filepath.Join(f.Home(), ".ssh", "config") }
 
-// User is the login name that the farm's ssh_config gives.
+// User returns the login name in the farm's ssh_config.
 func (f *Farm) User() (string, error) {
 	data, err := os.ReadFile(f.SSHConfig())
 	if err != nil {
@@ -150,7 +147,7 @@ func (f *Farm) User() (string, error) {
 	return "", fmt.Errorf("%s names no user", f.SSHConfig())
 }
 
-// Listeners returns the processes of real servers that listen. Each connection has others, which they start.
+// Listeners returns the listening processes of real servers. They start other processes for each connection.
 func (f *Farm) Listeners() (pids []int, err error) {
 	files, err := filepath.Glob(filepath.Join(f.Dir, "sshd-*.pid"))
 	if err != nil {

@@ -20,8 +20,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRealTwiceAtOnce: two farms live side by side, every target of each
-// answers with its own host key checked, and nothing is left afterwards.
+// TestRealTwiceAtOnce checks that two farms can run at the same time, that every
+// target of each answers with its own host key, and that nothing is left
+// afterwards.
 func TestRealTwiceAtOnce(t *testing.T) {
 	for _, n := range []int{1, 18} { // 18 need a second server
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestRealTwiceAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, pid := range servers {
-				// An ended process that nobody has waited for has no command line.
+				// A zombie process has no command line.
 				if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); len(line) > 0 {
 					t.Errorf("server %s is still there: %q", pid, line)
 				}
@@ -63,7 +64,8 @@ func TestRealTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestRealCleansUpAfterItsOwnFailure: a farm that cannot start leaves no folder.
+// TestRealCleansUpAfterItsOwnFailure checks that a farm that cannot start leaves
+// no folder.
 func TestRealCleansUpAfterItsOwnFailure(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	if f, err := Real(t.Context(), 60001, false); err == nil {
@@ -76,7 +78,8 @@ func TestRealCleansUpAfterItsOwnFailure(t *testing.T) {
 	}
 }
 
-// TestLight: the light server answers OpenSSH's client on every address.
+// TestLight checks that the light server answers OpenSSH's client on every
+// address.
 func TestLight(t *testing.T) {
 	farmd := filepath.Join(t.TempDir(), "farmd")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", farmd, "./bench/farmd").CombinedOutput(); err != nil {
@@ -123,7 +126,8 @@ func pids(t *testing.T, f *Farm) []string {
 	return ids
 }
 
-// TestDelay: a delayed farm answers with its host key checked, and takes the time.
+// TestDelay checks that a delayed farm answers with its host key, and takes the
+// expected time.
 func TestDelay(t *testing.T) {
 	const roundTrip = 40 * time.Millisecond
 	f, err := Real(t.Context(), 2, false)

@@ -10,21 +10,21 @@ import (
 	"net"
 )
 
-// maxPacket is what a client may send in one packet, RFC 4253 section 6.1.
+// maxPacket is the maximum size of a client's packet, RFC 4253 section 6.1.
 const maxPacket = 35000
 
-// A link is the packets of one connection, for one goroutine.
+// A link sends and reads the packets of one connection, for one goroutine.
 type link struct {
 	conn         net.Conn
 	in           *bufio.Reader
 	out          []byte // packets that flush sends in one piece
-	packet       []byte // the last one that was read
+	packet       []byte // the last packet that was read
 	open, seal   cipher.AEAD
 	readIV, sent []byte // nonces: 4 bytes that stay and a counter of 8 (RFC 5647)
 }
 
 func newLink(c net.Conn) *link {
-	// What comes is small, and there are thousands of connections.
+	// Received packets are small, and there are thousands of connections.
 	return &link{conn: c, in: bufio.NewReaderSize(c, 2048)}
 }
 
@@ -48,12 +48,12 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// put adds a packet to what the next flush sends.
+// put adds a packet to the data that the next flush sends.
 func (l *link) put(payload []byte) {
 	block := 8
-	counted := 5 // the length counts towards the padding
+	counted := 5 // the length is included in the padding
 	if l.seal != nil {
-		block, counted = aes.BlockSize, 1 // not where it is not encrypted
+		block, counted = aes.BlockSize, 1 // unless it is not encrypted
 	}
 	padding := block - (counted+len(payload))%block
 	if padding < 4 {
@@ -71,7 +71,7 @@ func (l *link) put(payload []byte) {
 	}
 }
 
-// flush sends what was put.
+// flush sends the added packets.
 func (l *link) flush() error {
 	if len(l.out) == 0 {
 		return nil
@@ -81,8 +81,8 @@ func (l *link) flush() error {
 	return err
 }
 
-// next reads a packet's payload, which is valid until the next call. Before it
-// waits for the client it sends what was put.
+// next reads a packet's payload, which is valid until the next call. It calls
+// flush before it waits for the client.
 func (l *link) next() ([]byte, error) {
 	if l.in.Buffered() == 0 {
 		if err := l.flush(); err != nil {
@@ -126,11 +126,11 @@ func (l *link) next() ([]byte, error) {
 	return plain[1 : n-padding], nil
 }
 
-// keptPacket is how much room for packets an idle connection keeps.
+// keptPacket is the size of the packet buffer that an idle connection keeps.
 const keptPacket = 512
 
-// expect reads packets until one is of the given type; only those that may
-// come at any time may come before it.
+// expect reads packets until one has the given type. Only packets that are
+// allowed at any time may come before it.
 func (l *link) expect(want byte) ([]byte, error) {
 	for {
 		p, err := l.next()

@@ -1,11 +1,11 @@
 // Command farmd is thousands of SSH servers in a few processes: it listens on all
-// loopback addresses, accepts one public key, and answers every exec request
-// with success, without a fork. It proves to bolt that it is a shell. What is
-// measured against it is the client.
+// loopback addresses, accepts one public key, and answers every exec request with
+// success, without a fork. It proves to bolt that it is a shell. It is for
+// measurements of the client.
 //
-// It writes what reaches it to -dir, as scripts/farm.sh does (inventory.yaml,
-// hosts, home/.ssh), prints "ready" and the ids of the processes that serve,
-// and runs until its standard input ends.
+// It writes the files for clients to -dir, as scripts/farm.sh does
+// (inventory.yaml, hosts, home/.ssh), prints "ready" and the IDs of the serving
+// processes, and runs until its standard input ends.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// firstAddress is the first target's; the others follow it.
+// firstAddress is the address of the first target; the others follow it.
 const firstAddress = "127.1.0.1"
 
 func main() {
@@ -52,10 +52,10 @@ func main() {
 }
 
 const (
-	// maxOutput is what fits into one packet.
+	// maxOutput is the maximum that fits into one packet.
 	maxOutput = 30000
-	// perWorker is for how many targets there is a process: a common limit is
-	// 20,000 descriptors, and some clients hold connections side by side.
+	// perWorker is the number of targets of a process: a common limit is 20,000
+	// descriptors, and some clients hold several connections to a target.
 	perWorker = 4000
 )
 
@@ -68,7 +68,7 @@ func run(n int, dir, output string) (err error) {
 	if _, err := newKey(filepath.Join(dir, userKeyFile)); err != nil {
 		return err
 	}
-	// One listener for all addresses: one for each would take as many
+	// One listener serves all addresses, because one for each would take as many
 	// descriptors as the connections.
 	listener, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -89,12 +89,12 @@ func run(n int, dir, output string) (err error) {
 	for range (n + perWorker - 1) / perWorker {
 		w := exec.Command(self, "-worker", "-dir", dir, "-output", output)
 		w.Stderr, w.ExtraFiles = os.Stderr, []*os.File{shared}
-		stdin, err := w.StdinPipe() // its end ends the worker, also when we are killed
+		stdin, err := w.StdinPipe() // its end ends the worker, also if this process is killed
 		if err == nil {
 			err = w.Start()
 		}
 		if err != nil {
-			return err // our end is the workers' end
+			return err // the end of this process ends the workers
 		}
 		defer func() {
 			stdin.Close()
@@ -107,8 +107,8 @@ func run(n int, dir, output string) (err error) {
 	return err
 }
 
-// serve is a worker: it answers until its standard input ends. The process
-// ends then, and with it all connections.
+// serve runs a worker: it answers until its standard input ends. The process ends
+// then, and with it all connections.
 func serve(dir string, output []byte) error {
 	host, err := readKey(filepath.Join(dir, hostKeyFile))
 	if err != nil {
@@ -128,7 +128,7 @@ func serve(dir string, output []byte) error {
 	return err
 }
 
-// accept takes connections for as long as the process lives. Without a free
+// accept accepts connections as long as the process lives. Without a free
 // descriptor it leaves them to other workers.
 func (s *server) accept(listener net.Listener) {
 	said := false
@@ -212,8 +212,8 @@ func describe(dir string, n, port int, host ssh.Signer) error {
 	return nil
 }
 
-// greet logs a client in. What serves it then is another goroutine, with a
-// small stack.
+// greet logs a client in. Another goroutine, with a small stack, then serves the
+// client.
 func (s *server) greet(c net.Conn) {
 	l, err := s.login(c)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *server) greet(c net.Conn) {
 	}
 	go func() {
 		defer c.Close()
-		// Its end, of whatever kind, is the client's to notice.
+		// The client notices the end of the connection.
 		_ = s.serve(l)
 	}()
 }

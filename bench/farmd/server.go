@@ -16,9 +16,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The server speaks as much of SSH as its clients need, with one algorithm of
-// each kind, and has one goroutine and no timer for a connection: a server of
-// the SSH library takes six goroutines and five times the memory and the time.
+// The server implements the part of SSH that its clients need, with one
+// algorithm of each kind, and has one goroutine and no timer for a connection.
+// A server of the SSH library takes six goroutines and five times the memory
+// and the time.
 
 // Message numbers, RFC 4250 section 4.1.2.
 const (
@@ -47,14 +48,14 @@ const (
 	loginTime = 2 * time.Minute
 )
 
-// A server is what all connections share.
+// A server holds the data that all connections share.
 type server struct {
 	host     ssh.Signer
 	accepted []byte // the public key that may log in
-	output   []byte // what every command prints
+	output   []byte // the output of every command
 }
 
-// login brings a fresh connection to where channels may be opened.
+// login brings a new connection to the state in which channels may be opened.
 func (s *server) login(c net.Conn) (*link, error) {
 	if err := c.SetDeadline(time.Now().Add(loginTime)); err != nil {
 		return nil, err
@@ -70,8 +71,8 @@ func (s *server) login(c net.Conn) (*link, error) {
 	return l, c.SetDeadline(time.Time{})
 }
 
-// exchangeKeys is the version exchange and the only key exchange of a
-// connection; it returns the session identifier.
+// exchangeKeys does the version exchange and the only key exchange of a
+// connection. It returns the session identifier.
 func (s *server) exchangeKeys(l *link) (session []byte, err error) {
 	mine := ssh.Marshal(struct {
 		Cookie                       [16]byte `sshtype:"20"`
@@ -128,7 +129,7 @@ func (s *server) exchangeKeys(l *link) (session []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// RFC 5656 section 4: what both have said, in one hash.
+	// RFC 5656 section 4: a hash of everything that both sides have sent.
 	secret, hostKey, answer := mpint(shared), s.host.PublicKey().Marshal(), private.PublicKey().Bytes()
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(theirs), []byte(version), init, mine, hostKey, hello.Public, answer} {
@@ -156,7 +157,7 @@ func (s *server) exchangeKeys(l *link) (session []byte, err error) {
 	return session, l.encryptIn(derive(secret, session, 'C', 16), derive(secret, session, 'A', 12))
 }
 
-// authenticate answers until the right key has signed, RFC 4252 section 7.
+// authenticate answers until the accepted key has signed, RFC 4252 section 7.
 func (s *server) authenticate(l *link, session []byte) error {
 	packet, err := l.expect(msgServiceRequest)
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *server) authenticate(l *link, session []byte) error {
 	return errors.New("too many tries to log in")
 }
 
-// verify checks a signature that ends a packet and is over all before it.
+// verify checks a signature at the end of a packet, over all data before it.
 func verify(packet, session, key, signature []byte) error {
 	public, err := ssh.ParsePublicKey(key)
 	if err != nil {
@@ -219,7 +220,7 @@ func verify(packet, session, key, signature []byte) error {
 	return public.Verify(append(text(session), packet[:len(packet)-len(signature)]...), &parsed)
 }
 
-// derive makes a key, RFC 4253 section 7.2; 32 bytes are the most it can.
+// derive makes a key of at most 32 bytes, RFC 4253 section 7.2.
 func derive(secret, session []byte, letter byte, size int) []byte {
 	h := sha256.New()
 	h.Write(secret)
@@ -229,10 +230,10 @@ func derive(secret, session []byte, letter byte, size int) []byte {
 	return h.Sum(nil)[:size]
 }
 
-// text is a string as the protocol writes it, RFC 4251 section 5.
+// text encodes a string, RFC 4251 section 5.
 func text(b []byte) []byte { return ssh.Marshal(struct{ Text []byte }{b}) }
 
-// mpint is a positive number as the protocol writes it.
+// mpint encodes a positive number.
 func mpint(b []byte) []byte {
 	b = bytes.TrimLeft(b, "\x00")
 	if len(b) > 0 && b[0] >= 0x80 {

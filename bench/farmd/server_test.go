@@ -15,7 +15,7 @@ import (
 )
 
 // newServer runs a server on a loopback address until the test ends, and
-// returns how its user logs in.
+// returns its address and the client's configuration.
 func newServer(t *testing.T, output string) (address string, config *ssh.ClientConfig) {
 	t.Helper()
 	host, err := newKey(filepath.Join(t.TempDir(), "key"))
@@ -88,7 +88,8 @@ func connected(t *testing.T, output string) *ssh.Client {
 	return dial(t, address, config)
 }
 
-// TestWindow: a client may send any amount, in packets of any size.
+// TestWindow checks that a client can send any amount, in packets of any
+// size.
 func TestWindow(t *testing.T) {
 	c := connected(t, "")
 	ch, requests, err := c.OpenChannel("session", nil)
@@ -102,7 +103,7 @@ func TestWindow(t *testing.T) {
 	if err := ch.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.NewSession() // and it still answers
+	s, err := c.NewSession() // and the server still answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRubbish: what is no SSH ends the connection, and only that.
+// TestRubbish checks that data that is not SSH ends the connection, and
+// only that.
 func TestRubbish(t *testing.T) {
 	address, config := newServer(t, "")
 	for name, text := range map[string]string{

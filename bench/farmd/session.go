@@ -24,13 +24,14 @@ const (
 	msgChannelFailure = 100
 )
 
-// window is what a client may send on a channel before it is given more.
+// window is the number of bytes that a client may send on a channel before
+// the window is enlarged.
 const window = 1 << 20
 
 // A channel is one session. The client's number names it on both sides.
 type channel struct {
 	taken  uint32 // bytes that came since the window was opened
-	closed bool   // by us
+	closed bool   // by the server
 }
 
 // serve answers on a connection until it ends.
@@ -44,7 +45,8 @@ func (s *server) serve(l *link) error {
 		switch p[0] {
 		case msgIgnore, msgDebug, msgUnimplemented, msgExtInfo:
 		case msgGlobalRequest:
-			// Nothing is known here, which is also the answer to keepalives.
+			// No request is known here; this is also the answer to
+			// keepalives.
 			if n := 1 + 4 + int(first(p[1:])); n < len(p) && p[n] != 0 {
 				l.put([]byte{msgRequestFailure})
 			}
@@ -60,7 +62,7 @@ func (s *server) serve(l *link) error {
 				delete(channels, id)
 			}
 			err = s.channel(l, c, id, p)
-		default: // also another key exchange: no client here sends so much
+		default: // also another key exchange: clients here do not send enough data for one
 			return fmt.Errorf("message %d", p[0])
 		}
 		if err != nil {
@@ -113,8 +115,8 @@ func (s *server) channel(l *link, c *channel, id uint32, p []byte) error {
 	return nil
 }
 
-// request answers the first exec, RFC 4254 sections 6.5 and 6.10. All else is
-// refused.
+// request answers the first exec, RFC 4254 sections 6.5 and 6.10. All other
+// requests are rejected.
 func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 	var ask struct {
 		ID    uint32 `sshtype:"98"`
@@ -144,7 +146,7 @@ func (s *server) request(l *link, c *channel, id uint32, p []byte) error {
 	return nil
 }
 
-// end says success and closes.
+// end reports success and closes.
 func (c *channel) end(l *link, id uint32) {
 	l.put(ssh.Marshal(struct {
 		ID     uint32 `sshtype:"98"`
@@ -157,20 +159,20 @@ func (c *channel) end(l *link, id uint32) {
 	c.closed = true
 }
 
-// print sends output, of which there is always less than a client's window.
+// print sends output, which is always smaller than a client's window.
 func print(l *link, id uint32, data []byte) {
 	p := message(msgChannelData, id, uint32(len(data)))
 	l.put(append(p, data...))
 }
 
-// complain sends what belongs on stderr, likewise.
+// complain sends standard error, in the same way.
 func complain(l *link, id uint32, data []byte) {
 	const stderr = 1 // RFC 4254 section 5.2
 	p := message(msgExtendedData, id, stderr, uint32(len(data)))
 	l.put(append(p, data...))
 }
 
-// message is one that holds numbers.
+// message returns a message that contains numbers.
 func message(kind byte, numbers ...uint32) []byte {
 	p := append(make([]byte, 0, 32), kind)
 	for _, n := range numbers {
@@ -179,7 +181,7 @@ func message(kind byte, numbers ...uint32) []byte {
 	return p
 }
 
-// first is the number that p begins with, 0 if it is too short.
+// first returns the number at the beginning of p, 0 if p is too short.
 func first(p []byte) uint32 {
 	if len(p) < 4 {
 		return 0

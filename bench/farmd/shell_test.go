@@ -12,7 +12,7 @@ import (
 	transportssh "bolt/transport/ssh"
 )
 
-// TestBolt: bolt's own connection finds a shell here that proves itself.
+// TestBolt checks that bolt's own connection accepts the server as a shell.
 func TestBolt(t *testing.T) {
 	conn := boltConn(t, "hello")
 	for range 3 {

@@ -1,8 +1,8 @@
-// Command files measures how long it takes to put one large file, and a tree
-// of many small ones, on many targets: bolt file upload beside tar and cat
-// through ssh under xargs with cheap algorithms, all of them connecting anew.
-// All targets are real SSH servers on this machine, each with a folder of its
-// own. What arrived is compared with what was sent.
+// Command files measures the time to copy one large file, and a tree of many
+// small files, to many targets: bolt file upload compared with tar and cat
+// through ssh under xargs with cheap algorithms. All of them open new
+// connections. All targets are real SSH servers on this machine, each with its
+// own folder. The copies are compared with the source.
 //
 // It runs from the module's root folder.
 package main
@@ -108,7 +108,7 @@ func compare(ctx context.Context, o options, f *farm.Farm, source string, ours, 
 	}
 	for i := range rows {
 		if rows[i].Name == "bolt" {
-			continue // one process, whose peak the kernel knows
+			continue // one process, whose peak the kernel reports
 		}
 		peak, err := measure.Memory(ctx, programs[i])
 		if err = errors.Join(err, takeAway(f, source)); err != nil {
@@ -119,8 +119,8 @@ func compare(ctx context.Context, o options, f *farm.Farm, source string, ours, 
 	return rows, nil
 }
 
-// makeSources writes the large file and the tree, of bytes that no cipher or
-// file system makes shorter.
+// makeSources writes the large file and the tree, with data that cannot be
+// compressed.
 func makeSources(large, tree string, o options) error {
 	random := rand.NewChaCha8([32]byte{})
 	write := func(name string, size int) error {
@@ -143,7 +143,7 @@ func makeSources(large, tree string, o options) error {
 	return nil
 }
 
-// takeAway compares what arrived on each target with the source and removes it.
+// takeAway compares the files on each target with the source and removes them.
 func takeAway(f *farm.Farm, source string) error {
 	for _, host := range f.Hosts {
 		folder := filepath.Join(f.Dir, "targets", host)

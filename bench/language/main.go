@@ -1,10 +1,10 @@
-// Command language measures bolt's Puppet language beside the real puppet, as
-// whole processes on the same files: reading manifests, evaluating loops, and
-// starting.
+// Command language measures bolt's Puppet language compared with the real
+// puppet, as whole processes on the same files: reading manifests, evaluating
+// loops, and starting.
 //
-// What a process costs that does next to nothing is measured first, and taken
-// off the figures that are called net. The clock's megabytes a second profit
-// from several processors, the processor's do not.
+// The cost of a process that does almost nothing is measured first, and
+// subtracted from the net figures. Several processors increase the megabytes
+// per second of wall time, but not those of processor time.
 package main
 
 import (
@@ -48,7 +48,8 @@ $groups = $words.group_by |$w| { $w[-9, 2] }
 notice(fib(18), $sum, $groups.length)
 `
 
-// manifest is what is read: one file of many, with its number in the names.
+// manifest is the text of the read files, with the number of each file in the
+// names.
 const manifest = `# A service with its files, as modules have them.
 class site::app%[1]d (
   Enum['present', 'absent'] $ensure = 'present',
@@ -131,22 +132,22 @@ func language(ctx context.Context, w io.Writer, bolt, puppet, markdown string, s
 	return err
 }
 
-// A tool is a program that knows the language.
+// A tool is a program that implements the language.
 type tool struct {
 	name, path string
 	args       func(work) []string
-	start      measure.Sample // what a process costs that does next to nothing
+	start      measure.Sample // the cost of a process that does almost nothing
 }
 
-// Work is something to do, with the arguments that make a tool do it.
+// A work is a task, with the arguments for each tool.
 type work struct {
 	title        string
-	bytes        int // that are read; 0: that is not the point
+	bytes        int // that are read; 0 if the work is not reading
 	ours, theirs []string
 }
 
-// measure lets the tools take turns, and writes a table of their medians. The
-// first work is the start, which is taken off the others' figures.
+// measure runs the tools in turns, and writes a table of their medians. The
+// first work is the start, which is subtracted from the others' figures.
 func (j work) measure(ctx context.Context, to io.Writer, dir string, tools []tool, runs int) error {
 	samples := make([][]measure.Sample, len(tools))
 	for range runs {
@@ -185,7 +186,7 @@ func (j work) measure(ctx context.Context, to io.Writer, dir string, tools []too
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1e3) }
 
-// rate is megabytes for each second.
+// rate returns megabytes per second.
 func rate(bytes int, d time.Duration) string {
 	return fmt.Sprintf("%.1f", float64(bytes)/1e6/max(d, time.Microsecond).Seconds())
 }
@@ -194,7 +195,7 @@ func ratio(d, base time.Duration) string {
 	return fmt.Sprintf("%.1f", float64(d)/float64(max(base, time.Microsecond)))
 }
 
-// writeManifests writes files of together size bytes, and returns their names.
+// writeManifests writes files of size bytes in total, and returns their names.
 func writeManifests(dir string, size int) (files []string, bytes int, err error) {
 	const each = 16 // classes to a file: about 20 KB
 	for n := 0; bytes < size; {

@@ -20,22 +20,22 @@ import (
 // Masters are connections to all hosts of a farm. They are clients' daemons, so
 // their processor time is charged to the tools that use them.
 type Masters struct {
-	Config string // for ssh -F: that of the farm with the sockets' place
+	Config string // for ssh -F: the farm's configuration with the path of the sockets
 	dir    string
 	cmds   []*exec.Cmd
 }
 
 const (
-	// startsAtOnce is how many are started at a time.
+	// startsAtOnce is the number of masters that are started at a time.
 	startsAtOnce = 20
-	// patience is how long those may take to log in.
+	// patience is the maximum time for their login.
 	patience = time.Minute
 )
 
 // Start connects to all hosts of a farm.
 func Start(ctx context.Context, f *farm.Farm) (*Masters, error) {
-	// Short: a socket's path has at most 107 bytes, and ssh binds a longer
-	// temporary name.
+	// The path is short: a socket's path has at most 107 bytes, and ssh binds a
+	// longer temporary name.
 	dir, err := os.MkdirTemp("/tmp", "bolt-cm.")
 	if err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func Start(ctx context.Context, f *farm.Farm) (*Masters, error) {
 	return m, nil
 }
 
-// wait returns when the masters of the hosts have their sockets, which they
-// make when they are logged in.
+// wait returns when the masters of the hosts have their sockets. A master makes
+// its socket after the login.
 func (m *Masters) wait(ctx context.Context, hosts []string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -92,7 +92,7 @@ func (m *Masters) wait(ctx context.Context, hosts []string) error {
 	return nil
 }
 
-// PIDs are the processes.
+// PIDs returns the IDs of the processes.
 func (m *Masters) PIDs() []int {
 	pids := make([]int, len(m.cmds))
 	for i, c := range m.cmds {

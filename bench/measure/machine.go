@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Machine says on what the figures were taken.
+// Machine describes the machine of the measurement.
 func Machine(ctx context.Context) string {
 	facts := []string{strconv.Itoa(cores()) + " cores"}
 	for _, f := range []struct{ file, key string }{{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"}} {

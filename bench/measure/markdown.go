@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Markdown prints a table that is readable as text too: columns are aligned,
-// the first left words of each row to the left, figures to the right.
+// Markdown prints a table that is also readable as text: columns are
+// aligned. The first left columns are aligned to the left, figures to the
+// right.
 func Markdown(w io.Writer, left int, header []string, rows [][]string) error {
 	widths := make([]int, len(header))
 	for _, row := range append([][]string{header}, rows...) {

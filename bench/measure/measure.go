@@ -1,12 +1,11 @@
-// Package measure runs programs and says what they cost: wall time, processor
-// time and peak memory, each of the program and of all that it started and
-// waited for.
+// Package measure runs programs and measures their cost: wall time, processor time
+// and peak memory, each of the program and of all descendants that it waited for.
 //
-// Run times one program. CPU and Look read what a process has used that runs
-// on, such as a daemon's. Memory runs a program again under observation: watching a
-// hundred processes costs enough to disturb the clock, so the two are apart.
-// Table prints medians of samples, Markdown any table, Machine what all that was
-// measured on.
+// Run times one program. CPU and Look read the resources of a process that keeps
+// running, such as a daemon. Memory runs a program again under observation:
+// watching a hundred processes takes enough time to disturb the clock, so it is
+// separate. Table prints medians of samples, Markdown any table, Machine the
+// machine of the measurement.
 package measure
 
 import (
@@ -32,7 +31,7 @@ type Program struct {
 	Stdin string
 }
 
-// A Sample is what one run cost.
+// A Sample is the cost of one run.
 type Sample struct {
 	Wall time.Duration
 	CPU  time.Duration // user and system, with all descendants that were waited for
@@ -42,7 +41,7 @@ type Sample struct {
 	MaxRSS int64
 }
 
-// Run measures one run. It is an error if the program does not exit with 0.
+// Run measures one run. It returns an error if the program does not exit with 0.
 func Run(ctx context.Context, p Program) (Sample, error) {
 	cmd, done, err := command(ctx, p)
 	if err != nil {
@@ -63,8 +62,8 @@ func Run(ctx context.Context, p Program) (Sample, error) {
 	}, nil
 }
 
-// command prepares a program; done frees what it holds. Its output goes to a
-// file in memory, so that nothing of ours runs beside it.
+// command prepares a program; done releases its resources. Its output goes to a
+// file in memory, so that this process need not read it during the run.
 func command(ctx context.Context, p Program) (cmd *exec.Cmd, done func(), err error) {
 	cmd = exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	cmd.Dir = p.Dir
@@ -87,7 +86,7 @@ func command(ctx context.Context, p Program) (cmd *exec.Cmd, done func(), err er
 	return cmd, func() { output.Close(); f.Close() }, nil
 }
 
-// printed is what a command has printed.
+// printed returns the output of a command.
 func printed(cmd *exec.Cmd) string {
 	f := cmd.Stdout.(*os.File)
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<30))
@@ -97,8 +96,8 @@ func printed(cmd *exec.Cmd) string {
 	return string(data)
 }
 
-// complaint cuts what a program printed to the lines that tell why it failed:
-// those that speak of a failure, or the last ones.
+// complaint cuts the output of a program to the lines that explain its failure:
+// lines that mention a failure, or the last lines.
 func complaint(s string) string {
 	const most = 5
 	lines := strings.Split(strings.TrimSpace(s), "\n")
@@ -114,8 +113,7 @@ func complaint(s string) string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// Median returns the middle of the samples' figures, each on its own; zero
-// without samples.
+// Median returns the median of each figure of the samples; zero without samples.
 func Median(samples []Sample) Sample {
 	if len(samples) == 0 {
 		return Sample{}

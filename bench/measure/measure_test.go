@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// spin burns about 0.1 s of processor time in a grandchild.
+// spin uses about 0.1 s of processor time in a grandchild.
 const spin = `sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; :`
 
 func TestRunCountsGrandchildren(t *testing.T) {
@@ -38,7 +38,7 @@ func TestMemoryCountsDescendants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// dd holds its block of 20 MiB while it waits for the fifo of sleep.
+	// dd holds its block of 20 MiB while it waits for the pipe from sleep.
 	both, err := Memory(t.Context(), Program{Argv: []string{"sh", "-c", "{ head -c 20971520 /dev/zero; sleep 0.3; } | dd bs=20M iflag=fullblock count=2 of=/dev/null"}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// sampling is the pause between two looks at the processes. A peak that is
-// shorter may be missed.
+// sampling is the pause between two measurements of the processes. A shorter
+// peak may be missed.
 const sampling = 20 * time.Millisecond
 
 // Memory runs a program and returns the largest sum, in bytes, of the memory

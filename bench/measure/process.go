@@ -16,12 +16,12 @@ import (
 // runs on Linux (proc(5)).
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time that a running process has used: exactly that of
-// its own threads, and, in steps of 10 ms, that of children it has waited for.
-// It serves to charge a tool for a daemon that works in its place.
+// CPU returns the processor time of a running process: the exact time of its own threads, and, in
+// steps of 10 ms, the time of children it has waited for. It is used to charge a tool for a daemon
+// that works for it.
 func CPU(pid int) (time.Duration, error) {
-	// The clock of another process, clock_getcpuclockid(3): the complement
-	// of its id above three bits, which say "scheduler's time".
+	// The clock of another process, clock_getcpuclockid(3): the complement of its ID above three
+	// bits, which mean "scheduler's time".
 	const scheduler = 2
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^pid)<<3|scheduler, &t); err != nil {
@@ -42,7 +42,7 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()) + time.Duration(children)*tick, nil
 }
 
-// Sum is the processor time of several processes.
+// Sum returns the processor time of several processes.
 func Sum(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -55,7 +55,7 @@ func Sum(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
-// Fields of /proc/PID/stat behind the name (proc_pid_stat(5)).
+// Fields of /proc/PID/stat after the name (proc_pid_stat(5)).
 const (
 	stateField = iota
 	parentField
@@ -63,8 +63,8 @@ const (
 	cstime = 14
 )
 
-// statFields are the fields of /proc/PID/stat from the third on: the second
-// is a name that may hold anything.
+// statFields returns the fields of /proc/PID/stat from the third on: the second is a name that may
+// contain any characters.
 func statFields(pid int) ([]string, error) {
 	data, err := os.ReadFile(proc(pid, "stat"))
 	if err != nil {
@@ -78,20 +78,20 @@ func statFields(pid int) ([]string, error) {
 	return fields, nil
 }
 
-// Alive reports whether a process runs; one that has ended but was not
-// waited for does not.
+// Alive reports whether a process runs. A process that has ended but was not waited for does not
+// run.
 func Alive(pid int) bool {
 	fields, err := statFields(pid)
 	return err == nil && fields[stateField] != "Z" && fields[stateField] != "X"
 }
 
-// A State is what a running process holds at one moment.
+// A State is the resources of a running process at one moment.
 type State struct {
 	RSS     int64 // resident bytes
 	PSS     int64 // the same, shared pages counted in shares
 	Threads int
 	Files   int    // open descriptors
-	WakeUps uint64 // voluntary context switches of the threads that live
+	WakeUps uint64 // voluntary context switches of the living threads
 }
 
 // Look reads the state of a process.
@@ -143,7 +143,7 @@ func memory(pid int) (rss, pss int64) {
 	return rss, pss
 }
 
-// Children maps each process to those that it has started.
+// Children maps each process to its children.
 func Children() (map[int][]int, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -167,7 +167,7 @@ func Children() (map[int][]int, error) {
 	return children, nil
 }
 
-// Family is processes with all their living descendants.
+// Family returns processes with all their living descendants.
 func Family(roots ...int) ([]int, error) {
 	children, err := Children()
 	if err != nil {
@@ -180,15 +180,15 @@ func Family(roots ...int) ([]int, error) {
 	return list, nil
 }
 
-// FamilyCPU is the processor time of a family: CPU of each member that lives, which has that of the
-// descendants that have ended.
+// FamilyCPU returns the processor time of a family: CPU of each living member, which includes its
+// ended descendants.
 func FamilyCPU(roots ...int) (sum time.Duration, err error) {
 	family, err := Family(roots...)
 	if err != nil {
 		return 0, err
 	}
 	for _, pid := range family {
-		if d, err := CPU(pid); err == nil { // else it has ended, and is with its parent soon
+		if d, err := CPU(pid); err == nil { // otherwise it has ended, and its parent includes it soon
 			sum += d
 		}
 	}
@@ -199,8 +199,8 @@ func proc(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
 
-// Peak is the largest resident size, in bytes, that a running process has had
-// since its start or the last ResetPeak.
+// Peak returns the largest resident size, in bytes, of a running process since its start or the
+// last ResetPeak.
 func Peak(pid int) (int64, error) {
 	data, err := os.ReadFile(proc(pid, "status"))
 	if err != nil {
@@ -215,7 +215,7 @@ func Peak(pid int) (int64, error) {
 	return 0, fmt.Errorf("%s has no line VmHWM", proc(pid, "status"))
 }
 
-// ResetPeak makes the present size of a process its peak.
+// ResetPeak sets the peak of a process to its present size.
 func ResetPeak(pid int) error {
 	const peak = "5" // proc_pid_clear_refs(5)
 	return os.WriteFile(proc(pid, "clear_refs"), []byte(peak), 0)

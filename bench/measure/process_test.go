@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestCPU: what a process and the children it waited for have used is seen
-// while it runs, the process's own finer than in steps of 10 ms.
+// TestCPU checks that the processor time of a process and of its children
+// that have ended can be read while it runs. The process's own time has a
+// finer resolution than 10 ms.
 func TestCPU(t *testing.T) {
 	for name, script := range map[string]string{
 		"itself":  `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo; read x`,
@@ -93,7 +94,7 @@ func TestLook(t *testing.T) {
 	if err != nil || !slices.Contains(children[os.Getpid()], pid) {
 		t.Errorf("%d is not among our children %v, %v", pid, children[os.Getpid()], err)
 	}
-	// One that has ended but was not waited for is not alive.
+	// A process that has ended but was not waited for is not alive.
 	cmd.Process.Kill()
 	for end := time.Now().Add(10 * time.Second); Alive(pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -118,7 +119,7 @@ func TestReplace(t *testing.T) {
 	if err := os.WriteFile(name, []byte("head\n<!-- x: begin -->\nold\n<!-- x: end -->\ntail\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // again gives the same
+	for range 2 { // repeating it changes nothing
 		if err := Replace(name, "x", "\nnew\n"); err != nil {
 			t.Fatal(err)
 		}

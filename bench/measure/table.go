@@ -16,9 +16,9 @@ type Row struct {
 	Memory  int64 // peak of all processes together, in bytes; 0: use the samples' MaxRSS
 }
 
-// Table prints the rows in their order, with medians and, in the last two
-// columns, how many times as much wall and processor time a tool took as the
-// row of the same size that is named base.
+// Table prints the rows in their order, with medians. The last two columns
+// are the ratios of a tool's wall and processor time to the row of the same
+// size that is named base.
 func Table(w io.Writer, title, base string, rows []Row) error {
 	if _, err := fmt.Fprintf(w, "\n%s\n", title); err != nil {
 		return err

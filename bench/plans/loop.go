@@ -17,16 +17,17 @@ import (
 	"bolt/transport/all"
 )
 
-// A loop is what a plan's steps are measured beside: one process that does what
-// "bolt command run" does on all targets, again and again, through the same
-// client of the daemon, with the same output.
+// A loop is the baseline for a plan's steps: one process that repeats the work
+// of "bolt command run" on all targets, through the same client of the daemon,
+// with the same output.
 type loop struct {
 	runs              int
 	line              string
 	inventory, socket string // paths
 }
 
-// program is this program as the loop, in the environment of other contestants.
+// program returns this program as the loop, in the environment of other
+// contestants.
 func (l loop) program(env []string, dir string, runs string) (measure.Program, error) {
 	self, err := os.Executable()
 	return measure.Program{Argv: []string{self, "-loop", runs, "-line", l.line, "-inventory", l.inventory, "-socket", l.socket}, Env: env, Dir: dir}, err
@@ -59,7 +60,7 @@ func (l loop) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// command runs a command line on targets, and shows what it came to.
+// command runs a command line on targets, and prints the results.
 func command(ctx context.Context, c *client.Client, line string, targets []*inventory.Target) error {
 	view, err := output.New(output.Options{Out: os.Stdout, Verbose: true})
 	if err != nil {

@@ -1,10 +1,10 @@
-// Command plans measures what plans cost: beside a bare loop of the same runs,
-// beside ansible's playbooks, in memory, and at their start.
+// Command plans measures the cost of plans: compared with a bare loop of the
+// same runs and with ansible's playbooks, in memory, and at their start.
 //
 // Contestants take turns within one run of this program, and figures are
-// medians, so that ratios within a table hold on a machine that is not quiet.
-// Processor time is that of the process and, apart from it, that of what works
-// for it: bolt's pool daemon, OpenSSH's masters.
+// medians, so that ratios within a table are valid on a machine with other
+// load. Processor time is measured for the process and, separately, for the
+// processes that work for it: bolt's pool daemon, OpenSSH's masters.
 //
 // It runs from the module's root folder.
 package main
@@ -66,8 +66,7 @@ type options struct {
 	many                  int
 }
 
-// plans measures the parts. One that fails does not keep the next from being
-// measured.
+// plans measures the parts. If one fails, the others are still measured.
 func plans(ctx context.Context, o options, parts []string) (err error) {
 	if o.bolt, err = filepath.Abs(o.bolt); err != nil {
 		return err
@@ -94,7 +93,7 @@ func plans(ctx context.Context, o options, parts []string) (err error) {
 	return errors.Join(failures...)
 }
 
-// load is what the machine is busy with, proc_loadavg(5).
+// load returns the load of the machine, proc_loadavg(5).
 func load() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"bolt/bench/measure"
 )
 
-// playLine is the command of each task: a program, as nearly all are.
+// playLine is the command of each task: a program, like nearly all commands.
 const playLine = "/bin/echo hello"
 
-// playbook measures a plan beside playbooks of equal tasks, each on connections
-// that are open already.
+// playbook measures a plan and playbooks of equal tasks, each on open
+// connections.
 func playbook(ctx context.Context, o options, w io.Writer) (err error) {
 	f, err := farm.Real(ctx, o.played, false)
 	if err != nil {
@@ -80,7 +80,7 @@ func playbook(ctx context.Context, o options, w io.Writer) (err error) {
 	return measure.Markdown(w, 1, append([]string{""}, costHeader("bolt's")...), rows)
 }
 
-// writePlaybook writes one of n equal tasks.
+// writePlaybook writes a playbook of n equal tasks.
 func (s *scene) writePlaybook(module string, n int) (file string, err error) {
 	var b strings.Builder
 	b.WriteString("- hosts: all\n  gather_facts: false\n  tasks:\n")

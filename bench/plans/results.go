@@ -11,11 +11,12 @@ import (
 	"bolt/bench/measure"
 )
 
-// resultSteps is how many ResultSets a plan of the part results keeps.
+// resultSteps is the number of ResultSets that a plan of the part results
+// keeps.
 const resultSteps = 10
 
-// results measures what a plan holds that keeps all results of many targets,
-// with outputs of two sizes.
+// results measures the memory of a plan that keeps all results of many
+// targets, with outputs of two sizes.
 func results(ctx context.Context, o options, w io.Writer) error {
 	farmd, remove, err := farm.LightServer(ctx, o.farmd)
 	if err != nil {
@@ -77,8 +78,8 @@ func resultsOf(ctx context.Context, o options, farmd string, size int) (rows [][
 	return rows, nil
 }
 
-// peaks lets contestants take turns, and returns how large the daemon was at
-// most while each worked.
+// peaks runs contestants in turns, and returns the peak memory of the daemon
+// during each.
 func (s *scene) peaks(ctx context.Context, list []*contestant) ([]int64, error) {
 	peaks := make([]int64, len(list))
 	for turn := range s.o.runs + 1 {

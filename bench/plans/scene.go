@@ -50,7 +50,7 @@ func (s *scene) close(ctx context.Context) error {
 	return errors.Join(append(failures, s.Stop())...)
 }
 
-// bolt is an action of bolt on all targets, through the daemon.
+// bolt returns an action of bolt on all targets, through the daemon.
 func (s *scene) bolt(args ...string) measure.Program {
 	argv := append([]string{s.o.bolt}, args...)
 	return measure.Program{Argv: append(argv, "-t", "all", "-i", s.Inventory(), "--pool", "required"), Env: s.daemon.Env(), Dir: s.Dir}
@@ -74,7 +74,7 @@ func writePlan(dir, name, body string) (modules string, err error) {
 	return modules, os.WriteFile(filepath.Join(plans, name+".pp"), []byte(text), 0o644)
 }
 
-// commands is the body of a plan of n steps.
+// commands returns the body of a plan of n steps.
 func commands(n int, line string) string {
 	return strings.Repeat(fmt.Sprintf("  run_command('%s', $targets)\n", line), n)
 }

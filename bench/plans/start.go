@@ -10,10 +10,10 @@ import (
 	"bolt/bench/measure"
 )
 
-// startBurst is how often short programs run in a turn.
+// startBurst is the number of runs of short programs in a turn.
 const startBurst = 10
 
-// start measures what the language costs when a plan begins.
+// start measures the cost of the language at the start of a plan.
 func start(ctx context.Context, o options, w io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "bolt-bench.")
 	if err != nil {

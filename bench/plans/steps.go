@@ -12,9 +12,9 @@ import (
 	"bolt/bench/measure"
 )
 
-// steps measures a plan of many steps beside the same runs in a bare loop, and
-// beside as many processes of bolt command run. What a further step costs is
-// less the runs of one step: without what is paid once for a process.
+// steps measures a plan of many steps, the same runs in a bare loop, and as
+// many processes of bolt command run. The cost of a further step is computed
+// without the runs of one step, so it excludes the fixed cost of a process.
 func steps(ctx context.Context, o options, w io.Writer) (err error) {
 	f, err := farm.Real(ctx, o.targets, false)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *scene) stepsOf(ctx context.Context, w io.Writer, line string) error {
 		if err != nil {
 			return err
 		}
-		burst := max(1, 10/steps) // a short run says little alone
+		burst := max(1, 10/steps) // the figures of a single short run vary too much
 		list = append(list, &contestant{name: "the loop", program: looped, behind: []int{s.pid}, burst: burst},
 			&contestant{name: "bolt plan run", program: planned, behind: []int{s.pid}, burst: burst})
 	}

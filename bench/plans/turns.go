@@ -13,20 +13,19 @@ import (
 type contestant struct {
 	name    string
 	program measure.Program
-	behind  []int  // processes that work for it beside its own
+	behind  []int  // other processes that work for it
 	burst   int    // runs in each turn; 0: one
-	warm    string // program's last argument in the run that does not count, where a whole one takes minutes; "" is as it is
+	warm    string // program's last argument in the run that is not counted, if a whole run takes minutes; "" means no change
 
 	samples []measure.Sample
-	behinds []time.Duration // processor time of what is behind a run
+	behinds []time.Duration // processor time of the other processes for a run
 }
 
-// calm is left after each turn, so that what works behind a contestant is done
-// with its work.
+// calm is the pause after each turn, in which the other processes of a
+// contestant finish their work.
 const calm = 100 * time.Millisecond
 
-// turns lets contestants do their work in turns, after one run of each that
-// does not count.
+// turns runs contestants in turns, after one run of each that is not counted.
 func turns(ctx context.Context, runs int, list []*contestant) error {
 	for turn := range runs + 1 {
 		for _, c := range list {
@@ -71,7 +70,7 @@ func (c *contestant) turn(ctx context.Context, counts bool) error {
 	return err
 }
 
-// A cost is what a run took, as medians.
+// A cost is the cost of a run, as medians.
 type cost struct {
 	wall, own, behind time.Duration
 	peak              int64
@@ -85,23 +84,23 @@ func (c *contestant) cost() cost {
 
 func (c cost) cpu() time.Duration { return c.own + c.behind }
 
-// less is a cost without another's.
+// less returns the difference of two costs.
 func (c cost) less(b cost) cost {
 	return cost{c.wall - b.wall, c.own - b.own, c.behind - b.behind, c.peak}
 }
 
-// over is a part of a cost.
+// over divides a cost.
 func (c cost) over(n int) cost {
 	d := time.Duration(n)
 	return cost{c.wall / d, c.own / d, c.behind / d, c.peak}
 }
 
-// cells are a cost's figures, and how many times they are another's.
+// cells returns the figures of a cost, and their ratios to another cost.
 func (c cost) cells(base cost) []string {
 	return []string{ms(c.wall), ms(c.own), ms(c.behind), times(c.wall, base.wall), times(c.cpu(), base.cpu())}
 }
 
-// costHeader heads the cells of costs beside those of base.
+// costHeader returns the headings for cells.
 func costHeader(base string) []string {
 	return []string{"wall ms", "CPU ms", "CPU ms behind", "wall ÷ " + base, "CPU ÷ " + base}
 }

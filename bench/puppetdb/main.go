@@ -3,8 +3,8 @@
 // facts.
 //
 // scripts/puppetdb.sh starts the PuppetDB. One node's facts are sent to it as
-// a command; the others are copies of it in its database, each with an address
-// of its own, because PuppetDB takes minutes to store so many.
+// a command. The others are copies of it in its database, each with its own
+// address, because PuppetDB takes minutes to store so many.
 package main
 
 import (
@@ -77,7 +77,7 @@ func (o *options) scenes() []scene {
 	}
 }
 
-// certname and address are those of a node.
+// certname and address return the name and the address of a node.
 func certname(i int) string { return fmt.Sprintf("node%05d.example.com", i) }
 func address(i int) string  { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
 
@@ -118,7 +118,7 @@ func (o *options) bench(ctx context.Context, w io.Writer) (err error) {
 			return err
 		}
 	}
-	for run := range o.runs + 1 { // the first of each is not counted: PuppetDB's own code is slow at first
+	for run := range o.runs + 1 { // the first run is not counted, because PuppetDB's own code is slow at first
 		for i := range scenes {
 			s, err := measure.Run(ctx, measure.Program{Env: []string{"HOME=" + dir}, Dir: dir,
 				Argv: []string{o.bolt, "inventory", "show", "--targets", "nodes", "--format", "json", "--project", dir, "-i", fmt.Sprintf("%d.yaml", i)}})
@@ -152,7 +152,7 @@ type database struct {
 	dir, sql string // its directory, the port of PostgreSQL
 	client   puppetdb.Options
 	cmd      *exec.Cmd
-	life     io.Closer // it is stopped at the end of this
+	life     io.Closer // the script stops at the end of this
 }
 
 func start(ctx context.Context, script, dir string) (*database, error) {
@@ -186,7 +186,7 @@ func (d *database) stop() error {
 	return errors.Join(d.life.Close(), d.cmd.Wait())
 }
 
-// freePorts are ports that nobody listens on.
+// freePorts returns free ports.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {
@@ -194,13 +194,13 @@ func freePorts(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // all at once, so that they differ
+		defer l.Close() // all at the same time, so that they differ
 		ports = append(ports, fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
 	}
 	return ports, nil
 }
 
-// fill gives it nodes, and returns how large the facts of each are.
+// fill adds nodes to PuppetDB, and returns the size of the facts of each.
 func (d *database) fill(ctx context.Context, nodes int) (size int, err error) {
 	client, err := puppetdb.New(ctx, d.client)
 	if err != nil {
@@ -232,8 +232,8 @@ func (d *database) fill(ctx context.Context, nodes int) (size int, err error) {
 	return len(text), nil
 }
 
-// copies are nodes with the facts of one. The hashes tell PuppetDB whether
-// something has changed, and only need to differ.
+// copies makes nodes with the facts of one node. PuppetDB detects changes by
+// the hashes, which only need to differ.
 const copies = `begin;
 create temporary table n as select i, 'node' || lpad(i::text, 5, '0') || '.example.com' as name from generate_series(0, %d) i;
 insert into certnames (certname) select name from n;
@@ -247,7 +247,7 @@ commit;
 analyze;
 `
 
-// facts are about as many as those of an ordinary machine.
+// facts returns about as many facts as those of an ordinary machine.
 func facts() *ordered.Map {
 	interfaces, mounts := &ordered.Map{}, &ordered.Map{}
 	for i := range 4 {

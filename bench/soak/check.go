@@ -13,7 +13,7 @@ import (
 	"bolt/bench/measure"
 )
 
-// A holding is what the daemon holds when there is nothing to do.
+// A holding is the resources of the daemon when it is idle.
 type holding struct {
 	pid, connections, goroutines, files int
 	memory                              int64
@@ -23,10 +23,10 @@ func (h holding) String() string {
 	return fmt.Sprintf("process %d: %d connections, %d goroutines, %d descriptors, %.1f MiB", h.pid, h.connections, h.goroutines, h.files, float64(h.memory)/(1<<20))
 }
 
-// stillness is how long the daemon is left alone before it is looked at.
+// stillness is the idle time of the daemon before it is measured.
 const stillness = 3 * time.Second
 
-// look reads what the daemon holds; nothing without a daemon.
+// look reads the resources of the daemon; nothing without a daemon.
 func (s *session) look(ctx context.Context) (holding, error) {
 	if s.o.pool == "off" || ctx.Err() != nil {
 		return holding{}, nil
@@ -43,8 +43,8 @@ func (s *session) look(ctx context.Context) (holding, error) {
 	return holding{status.PID, len(status.Connections), status.Goroutines, state.Files, state.RSS}, err
 }
 
-// compare insists that the daemon holds no more than it did, but for a little.
-// It may hold other connections: to the same targets under an older
+// compare checks that the daemon holds about the same resources as before. It
+// may hold other connections: to the same targets under an older
 // configuration, until they are idle for too long.
 func (s *session) compare(before, after holding) {
 	if s.o.pool == "off" || before.pid == 0 || after.pid == 0 {
@@ -52,7 +52,7 @@ func (s *session) compare(before, after holding) {
 	}
 	s.log.note("before: %v", before)
 	s.log.note("after:  %v", after)
-	// Per connection, with some for what comes and goes.
+	// The limit is per connection, with a margin for short-lived resources.
 	each := float64(before.goroutines) / float64(max(before.connections, 1))
 	if most := each*float64(after.connections)*1.25 + 50; float64(after.goroutines) > most {
 		s.log.violation("the daemon has %d goroutines, more than %.0f", after.goroutines, most)
@@ -65,18 +65,18 @@ func (s *session) compare(before, after holding) {
 	}
 }
 
-// patience is how long what was ended may take to be gone.
+// patience is the time in which ended processes must disappear.
 const patience = 20 * time.Second
 
-// marked insists that nothing runs on the targets any more that a command has
-// started, while the connections are still held.
+// marked checks that no process that a command started is left on the targets,
+// while the connections are still open.
 func (s *session) marked(ctx context.Context) {
 	for _, p := range gone(ctx, mark+"=1") {
 		s.log.violation("left on a target, though its invocation has ended: %s", p)
 	}
 }
 
-// finish insists that nothing at all is left when the daemon has ended.
+// finish checks that nothing is left after the daemon has ended.
 func (s *session) finish(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -98,8 +98,8 @@ func (s *session) finish(ctx context.Context) {
 	}
 }
 
-// gone waits until no process has a variable that ends with the text in its
-// environment, and returns those that still do.
+// gone waits until no process has a variable in its environment that ends with
+// the text, and returns the processes that still have one.
 func gone(ctx context.Context, text string) []string {
 	until := time.Now().Add(patience)
 	for {

@@ -10,19 +10,19 @@ import (
 	"bolt/bench/measure"
 )
 
-// A disturbance breaks something, and reports whether there was anything to
-// break. What lasts is undone by the next call of undo.
+// A disturbance breaks a part of the environment, and reports whether there
+// was such a part. A lasting disturbance is undone by the next call of undo.
 type disturbance struct {
 	name string
 	do   func(context.Context, *rand.Rand, *crew) bool
 }
 
-// quiescence is the time at the end of the wild time in which no daemon is
-// killed, as a part of it: the last one lives long enough to be judged.
+// quiescence is the part of the wild time, at its end, in which no daemon is
+// killed, so that the last daemon lives long enough to be checked.
 const quiescence = 2
 
-// disturb breaks one thing after the other until the time is over, and then
-// leaves the world whole.
+// disturb causes one disturbance after the other until the time is over, and
+// then undoes them.
 func (s *session) disturb(ctx context.Context, w *crew, until time.Time) {
 	random := rand.New(rand.NewPCG(s.o.seed, 1<<32))
 	begin := time.Now()
@@ -101,8 +101,8 @@ func (s *session) oneLink(random *rand.Rand, do func(*link)) bool {
 	return true
 }
 
-// silence takes one link's traffic for a while: shorter than it takes to
-// notice, or longer.
+// silence makes one link silent for a while: for less or more time than the
+// detection takes.
 func (s *session) silence(ctx context.Context, random *rand.Rand) bool {
 	return s.oneLink(random, func(l *link) {
 		l.silence(true)

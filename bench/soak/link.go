@@ -7,7 +7,7 @@ import (
 )
 
 // A link is a network between a client and one server: it carries TCP
-// connections, and can fall silent or cut them.
+// connections, and can be silent or cut them.
 type link struct {
 	listener net.Listener
 	server   string
@@ -62,8 +62,8 @@ func (l *link) carry(client net.Conn) {
 	both.Wait()
 }
 
-// keep notes connections so that they can be cut; it closes them if the link
-// has ended.
+// keep records connections so that they can be cut. If the link has ended,
+// it closes them.
 func (l *link) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +86,8 @@ func (l *link) drop(conns ...net.Conn) {
 	}
 }
 
-// pump moves bytes one way. While the link is silent it holds them back: to
-// the peers it is as if they were lost and sent again.
+// pump moves bytes one way. While the link is silent it holds them back. For
+// the peers, this is as if the bytes were lost and sent again.
 func (l *link) pump(to, from net.Conn) {
 	defer l.drop(to, from)
 	buffer := make([]byte, 32<<10)
@@ -109,7 +109,7 @@ func (l *link) pump(to, from net.Conn) {
 	}
 }
 
-// silence stops all traffic, or lets it go on.
+// silence stops all traffic, or resumes it.
 func (l *link) silence(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echoing is a server that sends back what it gets.
+// echoing starts a server that sends back its input.
 func echoing(t *testing.T) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -42,8 +42,9 @@ func echoing(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// TestLink: what is sent during silence arrives after it; a cut is an error
-// at once; the end of a link leaves nothing.
+// TestLink checks that bytes sent during silence arrive after it, that a
+// cut is an immediate error, and that the end of a link leaves no
+// connection.
 func TestLink(t *testing.T) {
 	l, err := newLink(echoing(t))
 	if err != nil {
@@ -85,7 +86,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestParse: results count only with an end event and without rubbish.
+// TestParse checks that results are only valid with an end event and
+// without other text.
 func TestParse(t *testing.T) {
 	one := `{"event":"result","target":"a","class":"ok","result":{"value":{"stdout":"x"}}}` + "\n"
 	for name, test := range map[string]struct {
@@ -108,7 +110,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestJudge: each way of being wrong is a violation.
+// TestJudge checks that each kind of error is a violation.
 func TestJudge(t *testing.T) {
 	ok := func(target, stdout string) result {
 		r := result{Target: target, Class: "ok"}

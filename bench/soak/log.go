@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxPrinted bounds how many violations are printed; all are counted.
+// maxPrinted limits the number of printed violations; all are counted.
 const maxPrinted = 40
 
-// A log is the account of a soak. Violations are printed as they happen.
+// A log is the record of a soak. Violations are printed as they happen.
 type log struct {
 	out io.Writer
 
@@ -70,7 +70,7 @@ func (l *log) note(format string, args ...any) {
 	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// summary prints what happened.
+// summary prints the counts.
 func (l *log) summary() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

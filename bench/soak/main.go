@@ -1,13 +1,13 @@
-// Command soak uses bolt for some minutes as many people at once would, all
-// through one daemon, while everything around it breaks: clients, servers and
-// the daemon are killed, the daemon is stopped for a while, the network falls
+// Command soak uses bolt for some minutes as many users would at the same
+// time, all through one daemon, while its environment fails: clients, servers
+// and the daemon are killed, the daemon is stopped for a while, the network is
 // silent or is cut, ssh_config changes.
 //
-// It insists that every invocation ends within a bound with exactly one
-// result for each target, that what is said to have succeeded has, that there
-// is no failure in times of quiet, that no process is left on a target, and
-// that the daemon ends up holding no more than at the beginning. What is
-// against that is printed, with a summary, and the exit status is 1.
+// It checks that every invocation ends within a bound with exactly one result
+// for each target, that a reported success is real, that there is no failure
+// in quiet times, that no process is left on a target, and that the daemon
+// finally holds no more than at the beginning. Violations are printed, with a
+// summary, and the exit status is then 1.
 //
 // It has a quiet time first, a wild time, and a quiet time at the end. It runs
 // from the module's root folder, as root or as an ordinary user.
@@ -59,8 +59,9 @@ type options struct {
 	kinds            []string
 }
 
-// recovery is how long after the last disturbance failures may still come of
-// it: a silent network is noticed after aliveInterval × aliveMisses.
+// recovery is the time after the last disturbance in which failures can still
+// result from it: a silent network is detected after aliveInterval ×
+// aliveMisses.
 const recovery = 15 * time.Second
 
 func soak(ctx context.Context, o options) (err error) {
@@ -106,7 +107,7 @@ type session struct {
 	crews  uint64 // hired so far
 }
 
-// run is all three times.
+// run does all three times.
 func (s *session) run(ctx context.Context) {
 	fmt.Printf("soak: quiet for %v\n", s.o.quiet)
 	s.work(ctx, s.o.quiet, true)
@@ -130,14 +131,15 @@ func (s *session) run(ctx context.Context) {
 	s.compare(before, after)
 }
 
-// work keeps all workers busy for a time; strict says that nothing may fail.
+// work keeps all workers busy for a time. If strict is set, every failure is a
+// violation.
 func (s *session) work(ctx context.Context, d time.Duration, strict bool) {
 	until := time.Now().Add(d)
 	w := s.hire(strict)
 	w.workUntil(ctx, until)
 }
 
-// wild works while things break.
+// wild works while disturbances happen.
 func (s *session) wild(ctx context.Context) {
 	until := time.Now().Add(s.o.wild)
 	w := s.hire(false)

@@ -19,19 +19,20 @@ import (
 	"time"
 )
 
-// mark names a variable in the environment of all that bolt starts on targets
-// here: whoever still has it at the end was left behind.
+// mark is a variable in the environment of all processes that bolt starts on
+// targets here. A process that still has it at the end was left behind.
 const mark = "BOLT_SOAK"
 
-// letGo is how long after the end of an invocation others may hold its output.
+// letGo is the time after the end of an invocation in which other processes may
+// hold its output.
 const letGo = 2 * time.Second
 
-// A job is one thing to do on targets, and what is to come of it.
+// A job is one action on targets, and its expected results.
 type job struct {
 	kind   string
 	args   []string
 	most   int                       // targets at a time, 0: any number
-	class  string                    // when all is well
+	class  string                    // of a success
 	stdout string                    // of each target, with class ok
 	check  func(target string) error // of each target with class ok
 }
@@ -40,7 +41,7 @@ type job struct {
 type crew struct {
 	s      *session
 	number uint64
-	strict bool // nothing may go wrong
+	strict bool // failures are violations
 	dir    string
 
 	mu      sync.Mutex
@@ -52,8 +53,8 @@ func (s *session) hire(strict bool) *crew {
 	return &crew{s: s, number: s.crews, strict: strict, dir: s.world.farm.Dir, running: make(map[*exec.Cmd]bool)}
 }
 
-// workUntil does jobs, those of each worker one after the other, and returns
-// when the last has ended.
+// workUntil does jobs, one after the other for each worker, and returns when
+// the last has ended.
 func (c *crew) workUntil(ctx context.Context, until time.Time) {
 	var work sync.WaitGroup
 	for i := range c.s.o.workers {
@@ -67,7 +68,7 @@ func (c *crew) workUntil(ctx context.Context, until time.Time) {
 	work.Wait()
 }
 
-// pick makes up a job; id is like no other's.
+// pick chooses a job; id is unique.
 func (c *crew) pick(random *rand.Rand, id string) job {
 	export := mark + "=1; export " + mark + "; "
 	command := func(kind, class, line, stdout string, more ...string) job {
@@ -103,7 +104,7 @@ func (c *crew) pick(random *rand.Rand, id string) job {
 	}
 }
 
-// script is one of about 20 KB that prints its argument.
+// script returns a script of about 20 KB that prints its argument.
 func script(export string) []byte {
 	return []byte("#!/bin/sh\n" + export + "\n" + strings.Repeat("# a line of a long script\n", 800) + "sleep 0.2\necho \"$1\"\n")
 }
@@ -130,7 +131,7 @@ func sameAs(path string, want []byte) error {
 	return err
 }
 
-// do runs one job on some targets and judges it.
+// do runs one job on some targets and checks its results.
 func (c *crew) do(ctx context.Context, random *rand.Rand, j job) {
 	names := slices.Clone(c.s.world.names)
 	random.Shuffle(len(names), func(a, b int) { names[a], names[b] = names[b], names[a] })
@@ -181,7 +182,7 @@ func (c *crew) do(ctx context.Context, random *rand.Rand, j job) {
 	c.judge(j, what, names, results, err == nil)
 }
 
-// judge compares the results with what was to come.
+// judge compares the results with the expected results.
 func (c *crew) judge(j job, what string, names []string, results []result, success bool) {
 	seen := make(map[string]int)
 	good := true
@@ -217,13 +218,13 @@ func (c *crew) judge(j job, what string, names []string, results []result, succe
 	}
 }
 
-// excused are the classes of failure that disturbances may cause.
+// excused are the classes of failure that disturbances can cause.
 //
-// A network that is silent while a file is sent may be noticed by the command's
-// own limit first.
+// If a network is silent while a file is sent, the command's own limit may end
+// it first.
 var excused = []string{"connect", "throttled", "lost", "timeout"}
 
-// await waits for an invocation, for as long as it may take.
+// await waits for an invocation until its limit.
 func (c *crew) await(ctx context.Context, cmd *exec.Cmd) (hung bool, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -246,8 +247,8 @@ func (c *crew) await(ctx context.Context, cmd *exec.Cmd) (hung bool, err error) 
 	return hung, <-ended
 }
 
-// note keeps account of what runs, so that it can be killed; at the end it
-// reports whether it was.
+// note records running invocations, so that they can be killed. At the end of
+// an invocation it reports whether it was killed.
 func (c *crew) note(cmd *exec.Cmd, begins bool) (killed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +261,7 @@ func (c *crew) note(cmd *exec.Cmd, begins bool) (killed bool) {
 	return killed
 }
 
-// kill ends one invocation that runs, with no chance to say goodbye.
+// kill kills one running invocation.
 func (c *crew) kill() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,7 +275,7 @@ func (c *crew) kill() bool {
 	return false
 }
 
-// A result is what the event stream says of one target.
+// A result is the result of one target in the event stream.
 type result struct {
 	Target string `json:"target"`
 	Class  string `json:"class"`
@@ -289,7 +290,7 @@ type result struct {
 	} `json:"result"`
 }
 
-// parse reads an event stream; ended says whether it came to its end.
+// parse reads an event stream. ended reports whether it is complete.
 func parse(stream []byte) (results []result, ended bool) {
 	for line := range bytes.Lines(stream) {
 		var e struct {
@@ -309,7 +310,8 @@ func parse(stream []byte) (results []result, ended bool) {
 	return results, ended
 }
 
-// keep saves what is too long to print and says where, or is what to print.
+// keep returns a text that can be printed. If the text is too long, keep saves
+// it and returns its path.
 func keep(text []byte) string {
 	const printed = 2000
 	if len(text) <= printed {

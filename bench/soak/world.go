@@ -13,7 +13,8 @@ import (
 	"bolt/bench/farm"
 )
 
-// Keepalives for the soak: a silent peer is given up after about six seconds.
+// Keepalives for the soak: a silent peer is disconnected after about six
+// seconds.
 const (
 	aliveInterval = 2
 	aliveMisses   = 3
@@ -85,11 +86,11 @@ func (w *world) build() error {
 	return errors.Join(err, records.Close(), os.WriteFile(w.inventory, []byte(inventory.String()), 0o600), w.configure(0))
 }
 
-// tmp is where bolt makes its private directories on targets.
+// tmp returns the directory of bolt's private directories on targets.
 func (w *world) tmp() string { return filepath.Join(w.farm.Dir, "tmp") }
 
-// configure writes ssh_config anew, atomically. Each change is one of two
-// kinds: one that means nothing, and one that asks for other connections.
+// configure rewrites ssh_config, atomically. A change is of one of two kinds:
+// without an effect, or one that requires new connections.
 func (w *world) configure(change int) error {
 	text := fmt.Sprintf("# change %d\nHost 127.*\n    UserKnownHostsFile %s\n    StrictHostKeyChecking yes\n    IdentitiesOnly yes\n    ServerAliveInterval %d\n    ServerAliveCountMax %d\n    ConnectTimeout %d\n",
 		change, filepath.Join(w.farm.Home(), ".ssh", "known_hosts"), aliveInterval, aliveMisses, 10-change/2%2)
@@ -108,7 +109,7 @@ func (w *world) reconfigure() error {
 	return w.configure(w.changes)
 }
 
-// servers are the process ids of the farm's listening servers.
+// servers returns the process IDs of the farm's listening servers.
 func (w *world) servers() []int {
 	files, err := filepath.Glob(filepath.Join(w.farm.Dir, "sshd-*.pid"))
 	if err != nil {

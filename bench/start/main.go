@@ -1,6 +1,6 @@
-// Command start measures how long a program takes from its exec to its first
-// connection: the time that a user waits for nothing but the program itself.
-// A listener stamps the moment of the first accept; the program is ended then.
+// Command start measures the time from the exec of a program to its first
+// connection: the time that a user waits only for the program itself. A
+// listener records the time of the first accept; the program is then killed.
 package main
 
 import (
@@ -86,7 +86,7 @@ type program struct {
 	argv []string
 }
 
-// patience is how long a program may take to connect.
+// patience is the maximum time that a program may take to connect.
 const patience = 20 * time.Second
 
 // first runs a program until it connects to l.

@@ -17,10 +17,10 @@ import (
 	"bolt/bench/measure"
 )
 
-// A floor is the least that a client of this SSH library can do: a bare loop
-// in this process, over connections that it holds, without a process start, a
-// daemon or anything done with the result. Its processor time is this
-// process's, which does nothing else meanwhile.
+// A floor is the minimum of a client of this SSH library: a bare loop in this
+// process, over open connections, without a process start, a daemon or any
+// use of the result. Its processor time is the time of this process, which
+// does nothing else meanwhile.
 type floor struct {
 	clients []*ssh.Client
 	atOnce  int
@@ -127,7 +127,7 @@ func (fl *floor) exec(i int) error {
 		return err
 	}
 	defer ch.Close()
-	// No answer is waited for: it would be one more round trip.
+	// The loop does not wait for a reply, which would be one more round trip.
 	if _, err := ch.SendRequest("exec", false, ssh.Marshal(struct{ Line string }{"true"})); err != nil {
 		return err
 	}

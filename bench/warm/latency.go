@@ -12,8 +12,8 @@ import (
 	"bolt/bench/farm"
 )
 
-// latency measures what people run over networks of several round-trip times: a
-// command, a task, a script, and a task that brings a larger file.
+// latency measures typical work over networks of several round-trip times: a
+// command, a task, a script, and a task with a larger file.
 func latency(ctx context.Context, o options, w io.Writer) error {
 	var failures []error
 	for _, rtt := range o.roundTrips {

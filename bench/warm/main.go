@@ -1,13 +1,13 @@
-// Command warm measures what work costs on connections that are open already:
-// bolt through its daemon beside ssh, clush, pdsh, pssh and ansible over
-// OpenSSH's ControlMaster, beside bolt without a daemon, and beside the floor:
-// the same on held connections in a bare loop.
+// Command warm measures the cost of work on open connections: bolt through its
+// daemon, compared with ssh, clush, pdsh, pssh and ansible over OpenSSH's
+// ControlMaster, with bolt without a daemon, and with the floor: the same on
+// open connections in a bare loop.
 //
 // Each tool does one run that is not counted, then several without a pause
-// (what a busy user has), then, after a pause, one (what a user at a terminal
-// has: connections may prepare themselves in a pause). Tools take turns;
-// figures are medians. A daemon's processor time is charged to the tool that it
-// works for, that of the pause too; ControlMaster's processes are such daemons.
+// (like a busy user), then, after a pause, one (like a user at a terminal:
+// connections may prepare themselves in a pause). Tools take turns; figures are
+// medians. A daemon's processor time, including the pause, is charged to its
+// tool; ControlMaster's processes are such daemons.
 //
 // It runs from the module's root folder.
 package main
@@ -76,14 +76,13 @@ type options struct {
 	pace
 }
 
-// A pace says how often things are done and how long is waited.
+// A pace sets the numbers of runs and the lengths of pauses.
 type pace struct {
 	runs, burst int
 	pause, idle time.Duration
 }
 
-// warm measures all parts. One that fails does not keep the next from being
-// measured.
+// warm measures all parts. If one fails, the others are still measured.
 func warm(ctx context.Context, o options) (err error) {
 	if o.bolt != "" {
 		if o.bolt, err = filepath.Abs(o.bolt); err != nil {
@@ -120,8 +119,8 @@ func warm(ctx context.Context, o options) (err error) {
 	return errors.Join(failures...)
 }
 
-// raiseLimit makes room for the descriptors of thousands of connections, here
-// and in the programs that are started.
+// raiseLimit raises the limit of descriptors for thousands of connections, for
+// this process and its children.
 func raiseLimit() error {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
@@ -134,7 +133,7 @@ func raiseLimit() error {
 			return nil
 		}
 	}
-	r.Cur = r.Max // as an ordinary user: what is allowed
+	r.Cur = r.Max // as an ordinary user: the allowed maximum
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
 		return fmt.Errorf("raise the limit of descriptors: %w", err)
 	}
@@ -145,14 +144,15 @@ func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 }
 
-// numbers returns a flag value that replaces a list; an empty text empties it.
+// numbers returns a flag value that replaces a list; an empty string empties
+// it.
 func numbers(list *[]int) func(string) error {
 	return func(s string) error {
 		*list = nil
 		for _, word := range words(s) {
 			n, err := strconv.Atoi(word)
 			if err != nil || n < 1 {
-				return fmt.Errorf("%q is no number of targets", word)
+				return fmt.Errorf("%q is not a number of targets", word)
 			}
 			*list = append(*list, n)
 		}
@@ -160,7 +160,7 @@ func numbers(list *[]int) func(string) error {
 	}
 }
 
-// durations is numbers for times.
+// durations is numbers for durations.
 func durations(list *[]time.Duration) func(string) error {
 	return func(s string) error {
 		*list = nil

@@ -16,15 +16,15 @@ import (
 	"bolt/bench/measure"
 )
 
-// settle is how long held connections are left alone before they are looked
-// at: what is prepared on them, or given up, is by then.
+// settle is the idle time of connections before they are measured. By then,
+// preparations on them and timeouts are over.
 const settle = 10 * time.Second
 
-// mastersLooked is how many of OpenSSH's masters are started to know what one
-// takes.
+// mastersLooked is the number of OpenSSH masters that are started to measure
+// one.
 const mastersLooked = 20
 
-// A holder is what a process takes that holds connections.
+// A holder holds the figures of a process with open connections.
 type holder struct {
 	name        string
 	held        int
@@ -35,7 +35,7 @@ type holder struct {
 	wakeUps     uint64        // within options.idle
 }
 
-// memory measures what it takes to hold connections and do nothing.
+// memory measures the cost of idle connections.
 func memory(ctx context.Context, o options, w io.Writer) error {
 	fmt.Fprintf(os.Stderr, "warm: holding %d connections\n", o.held)
 	f, err := farm.Light(ctx, o.farmd, o.held)
@@ -79,7 +79,7 @@ func memory(ctx context.Context, o options, w io.Writer) error {
 		"goroutines each", "descriptors each", "CPU ms in " + o.idle.String(), "wake-ups in " + o.idle.String()}, lines), f.Stop())
 }
 
-// holdDaemon looks at the daemon: without a connection, and with all.
+// holdDaemon measures the daemon: without a connection, and with all.
 func holdDaemon(ctx context.Context, o options, f *farm.Farm) (h holder, err error) {
 	s := &scene{Farm: f, o: o, atOnce: o.lightAtOnce}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
@@ -104,8 +104,8 @@ func holdDaemon(ctx context.Context, o options, f *farm.Farm) (h holder, err err
 	return h, err
 }
 
-// holdFloor looks at this process with connections of the SSH library, as the
-// floor has them; and at the server at their other end.
+// holdFloor measures this process with connections of the SSH library, like
+// those of the floor, and the server at their other end.
 func holdFloor(ctx context.Context, o options, f *farm.Farm) (h, server holder, err error) {
 	h.name, h.held = "floor: the SSH library", len(f.Hosts)
 	server.name, server.held = "the light server at the other end", len(f.Hosts)
@@ -130,7 +130,8 @@ func holdFloor(ctx context.Context, o options, f *farm.Farm) (h, server holder, 
 	return h, server, errors.Join(err, fl.close())
 }
 
-// holdMasters looks at OpenSSH's masters, as many as are needed to know one.
+// holdMasters measures as many OpenSSH masters as are needed for the figures
+// of one.
 func holdMasters(ctx context.Context, o options, f *farm.Farm) (h holder, err error) {
 	few := *f
 	few.Hosts = f.Hosts[:min(mastersLooked, len(f.Hosts))]
@@ -142,8 +143,8 @@ func holdMasters(ctx context.Context, o options, f *farm.Farm) (h holder, err er
 	return h, errors.Join(h.watch(ctx, o, m.PIDs()), m.Stop())
 }
 
-// watch looks at processes after they were left alone, and what they do in
-// the time after that.
+// watch measures processes after their idle time, and their activity in the
+// time after that.
 func (h *holder) watch(ctx context.Context, o options, pids []int) error {
 	if err := wait(ctx, settle); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"bolt/bench/measure"
 )
 
-// oneBurst is how often each tool runs in a turn on one target, where a run is
-// short and a few would say little.
+// oneBurst is the number of runs of a tool in a turn on one target, where a run
+// is short and a few would not be significant.
 const oneBurst = 20
 
 // one measures a command on one target from the start of a process to its end.
@@ -50,7 +50,7 @@ func one(ctx context.Context, o options, w io.Writer) error {
 	return err
 }
 
-// on measures tools on a farm to which each holds its connections.
+// on measures tools on a farm with open connections.
 func on(ctx context.Context, o options, f *farm.Farm, atOnce int, want wanted, tools func(*scene) []tool) (rows []row, err error) {
 	fmt.Fprintf(os.Stderr, "warm: %d targets\n", len(f.Hosts))
 	s, err := connectAll(ctx, o, f, atOnce, want)
@@ -155,7 +155,8 @@ func (s *scene) scriptPeers(script string) []tool {
 
 func (s *scene) uploadPeers(file string) []tool {
 	return s.asPeers([]tool{
-		// The old protocol: sessions here start through a command, SFTP does not.
+		// scp uses the old protocol, because sessions here start through a
+		// command, and SFTP does not.
 		program("xargs scp", measure.Program{
 			Argv:  []string{"xargs", "-P", strconv.Itoa(s.atOnce), "-I{}", "scp", "-O", "-q", "-F", s.masters.Config, file, "{}:large"},
 			Stdin: s.hostsFile(),
@@ -173,7 +174,7 @@ func (s *scene) shellEach(script, file string) measure.Program {
 	}
 }
 
-// makeScript is a script that does little and is long.
+// makeScript returns a long script that does little.
 func makeScript() []byte {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\nset -eu\n")
@@ -184,7 +185,7 @@ func makeScript() []byte {
 	return []byte(b.String())
 }
 
-// makeLarge is a file that no cipher or file system makes shorter.
+// makeLarge returns data that cannot be compressed.
 func makeLarge() []byte {
 	data := make([]byte, uploadSize)
 	random := rand.NewChaCha8([32]byte{})
@@ -192,7 +193,7 @@ func makeLarge() []byte {
 	return data
 }
 
-// arrived checks the size of what came to each target and removes it.
+// arrived checks the size of the file on each target and removes it.
 func arrived(f *farm.Farm, name string, size int64) error {
 	for _, host := range f.Hosts {
 		path := filepath.Join(f.Dir, "targets", host, name)

@@ -13,7 +13,7 @@ import (
 	"bolt/bench/measure"
 )
 
-// The task that is measured, and a command that does the same.
+// The measured task, and a command that does the same.
 const (
 	taskName     = "bench::greet"
 	taskScript   = "#!/bin/sh\necho \"hello $PT_name, $PT_count times\"\n"
@@ -47,7 +47,7 @@ func tasks(ctx context.Context, o options, w io.Writer) error {
 	return errors.Join(append(failures, print(w, "A shell task with two parameters, and commands that do the same", o.pause, all))...)
 }
 
-// taskTools are the ways to do what the task does.
+// taskTools returns the ways to do the work of the task.
 func (s *scene) taskTools(ctx context.Context) []tool {
 	var tools []tool
 	ours := func(name string, action ...string) {

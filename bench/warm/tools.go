@@ -24,7 +24,7 @@ type scene struct {
 	pid     int              // the daemon's
 }
 
-// wanted is what a scene is to hold beside bolt's connections.
+// wanted selects the connections of a scene besides bolt's.
 type wanted struct{ masters, floor bool }
 
 // connectAll opens the connections of all tools to a farm.
@@ -63,8 +63,9 @@ func (s *scene) startDaemon(ctx context.Context) (err error) {
 	return nil
 }
 
-// dialsAtOnce is how many connections are opened at a time before anything is
-// measured: handshakes are all processor time, and many at once only wait.
+// dialsAtOnce is the number of connections that are opened at a time before
+// the measurement. Handshakes only take processor time, so that more of them
+// would only wait.
 const dialsAtOnce = 100
 
 // warmUp makes the daemon connect to all targets.
@@ -88,11 +89,11 @@ func (s *scene) close(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// hostsFile lists the targets' addresses.
+// hostsFile returns the file with the targets' addresses.
 func (s *scene) hostsFile() string { return filepath.Join(s.Dir, "hosts") }
 
-// bolt is an action of bolt on all targets, which checks host keys as its
-// peers do: its home holds the farm's known_hosts.
+// bolt returns an action of bolt on all targets. It checks host keys as its
+// peers do: its home contains the farm's known_hosts.
 func (s *scene) bolt(env []string, atOnce int, pool string, action ...string) measure.Program {
 	argv := append([]string{s.o.bolt}, action...)
 	argv = append(argv, "-t", "all", "-i", s.Inventory(), "-c", strconv.Itoa(atOnce), "--format", "json")
@@ -114,7 +115,7 @@ func (s *scene) boltWarm(suffix string, atOnce int, action ...string) tool {
 	return t
 }
 
-// ours are bolt's ways to do an action.
+// ours returns bolt's ways to do an action.
 func (s *scene) ours(action ...string) []tool {
 	if s.o.bolt == "" {
 		return nil
@@ -129,7 +130,7 @@ func (s *scene) ours(action ...string) []tool {
 	return append(tools, s.boltCold(action...))
 }
 
-// floors are the bare loops over held connections.
+// floors returns the bare loops over open connections.
 func (s *scene) floors() []tool {
 	if s.floor == nil {
 		return nil
@@ -143,7 +144,7 @@ func (s *scene) floors() []tool {
 // it takes a tenth of a second for each.
 const ansibleLimit = 200
 
-// peers are the tools that run a command line over the master connections.
+// peers returns the tools that run a command line over the master connections.
 func (s *scene) peers(ctx context.Context, line string) []tool {
 	if s.masters == nil {
 		return nil
@@ -178,8 +179,9 @@ func (s *scene) asPeers(tools []tool) []tool {
 	return tools
 }
 
-// ansible in its quickest form. It adds no master connections of its own where
-// its ssh arguments speak of none, and uses those of the configuration.
+// ansible returns ansible in its quickest form. If its ssh arguments do not
+// mention master connections, it adds none of its own, and uses those of the
+// configuration.
 func (s *scene) ansible(name string, env []string, module ...string) tool {
 	argv := append([]string{"ansible", "all", "-i", s.hostsFile(), "-f", strconv.Itoa(s.atOnce)}, module...)
 	return program(name, measure.Program{Argv: argv, Env: append(env, ansible.Environ("-F "+s.masters.Config, s.Dir)...)})

@@ -16,12 +16,12 @@ import (
 	"bolt/bench/measure"
 )
 
-// A kind says what a tool is compared as.
+// A kind is the role of a tool in comparisons.
 type kind int
 
 const (
 	other kind = iota
-	peer       // the best of them is what ours is compared with
+	peer       // bolt is compared with the best of the peers
 )
 
 // A tool is one way to do a job on all hosts of a farm.
@@ -41,17 +41,17 @@ func program(name string, p measure.Program) tool {
 	return tool{name: name, needs: p.Argv[0], run: func(ctx context.Context) (measure.Sample, error) { return measure.Run(ctx, p) }}
 }
 
-// A row is what a tool's turns gave.
+// A row holds the samples of a tool.
 type row struct {
 	tool
 	targets           int
 	sustained, rested []measure.Sample
 	servers           []int
-	served            []time.Duration // the servers' processor time for a run, if servers are known
+	served            []time.Duration // the servers' processor time for a run, if the servers are known
 }
 
-// maxBurst ends the runs without a pause for tools that take so long that more
-// of them would say nothing new.
+// maxBurst ends the runs without a pause for slow tools, for which further
+// runs would add no information.
 const maxBurst = 6 * time.Second
 
 // turns measures the tools in turns. A tool that fails loses its row, and its
@@ -153,8 +153,9 @@ func (r *row) once(ctx context.Context) (measure.Sample, error) {
 	return s, err
 }
 
-// print prints rows as a table. The last columns say how many times the best
-// peer's wall and processor time is this tool's: above 1 it is quicker.
+// print prints rows as a table. The last columns are the ratios of the best
+// peer's wall and processor time to this tool's: above 1, this tool is
+// quicker.
 func print(w io.Writer, title string, pause time.Duration, rows []row) error {
 	if _, err := fmt.Fprintf(w, "\n### %s\n\n", title); err != nil || len(rows) == 0 {
 		return err
@@ -218,7 +219,7 @@ func times(best, its time.Duration) string {
 	return fmt.Sprintf("%.2f", float64(best)/float64(its))
 }
 
-// spread is the range in which most runs lie.
+// spread returns the range of most runs.
 func spread(samples []measure.Sample) string {
 	if len(samples) == 0 {
 		return "-"

@@ -243,7 +243,7 @@ func TestStrays(t *testing.T) {
 	}
 	l := newLog(t)
 	write(t, l.path, bytes.Repeat([]byte("no record\n"), maxLine/10+2))
-	if err := l.Add(t.Context(), record(Begin, "r")); err == nil || !strings.Contains(err.Error(), "no audit log") {
+	if err := l.Add(t.Context(), record(Begin, "r")); err == nil || !strings.Contains(err.Error(), "not an audit log") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -368,7 +368,7 @@ func TestCannotWrite(t *testing.T) {
 			must(t, os.Remove(filepath.Dir(path)))
 			write(t, filepath.Dir(path), nil)
 		}, "not a directory"},
-		{"no log", func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte{'x'}, maxLine+piece)) }, "no audit log"},
+		{"no log", func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte{'x'}, maxLine+piece)) }, "not an audit log"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

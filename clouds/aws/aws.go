@@ -39,10 +39,11 @@ import (
 	"bolt/transport"
 )
 
-// Name is the plugin's.
+// Name is the name of the plugin.
 const Name = "aws_inventory"
 
-// maxList is how many bytes all pages of a list may have; one is kept at a time.
+// maxList is the number of bytes of all pages of a list; one page is kept at a
+// time.
 const maxList = 2 << 30
 
 // A Plugin makes targets of instances. It is safe for concurrent use.
@@ -51,7 +52,7 @@ type Plugin struct{ o cloud.Options }
 // New returns the plugin. The SDK reads the environment by itself.
 func New(o cloud.Options) *Plugin { return &Plugin{o} }
 
-// Configures reports whether a key may stand in the plugin's configuration.
+// Configures reports whether a key is allowed in the plugin's configuration.
 func Configures(key string) bool {
 	switch key {
 	case "profile", "region", "credentials", "aws_access_key_id", "aws_secret_access_key", "filters":
@@ -60,14 +61,14 @@ func Configures(key string) bool {
 	return false
 }
 
-// access is the settings of a reference for credentials and the region.
+// access holds the settings of a reference for credentials and the region.
 type access struct {
 	region, profile, file string
 	id                    string
 	key                   transport.Secret
 }
 
-// Resolve returns the targets of a reference, as plugin.Native has it.
+// Resolve returns the targets of a reference. See plugin.Native.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New(Name, ref, config)
 	a := access{region: r.Text("region"), profile: r.Text("profile"), file: r.Text("credentials"), id: r.Text("aws_access_key_id"), key: r.Secret("aws_secret_access_key")}
@@ -87,7 +88,7 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	}
 	if a.file != "" {
 		a.file = p.o.Path(a.file)
-		// The SDK passes over files that are not there.
+		// The SDK ignores missing files.
 		if _, err := os.Stat(a.file); err != nil {
 			return nil, fmt.Errorf("the credentials file %s: %w", a.file, fault.WithoutPath(err))
 		}
@@ -166,20 +167,20 @@ type session struct {
 	who      sdk.Credentials
 }
 
-// session looks for credentials where the AWS SDK does.
+// session finds credentials in the same places as the AWS SDK.
 func (p *Plugin) session(ctx context.Context, a access) (*session, error) {
 	within, cancel := context.WithTimeout(ctx, cloud.LoginTimeout)
 	defer cancel()
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(cloud.LoginTimeout / 2).WithTransportOptions(p.o.Transport)),
-		config.WithLogger(logging.Nop{}), // which is standard error otherwise
+		config.WithLogger(logging.Nop{}), // otherwise it is standard error
 	}
 	if a.region != "" {
 		opts = append(opts, config.WithRegion(a.region))
 	}
 	switch {
 	case a.file != "":
-		// A profile that is named counts before the environment.
+		// The reference's profile overrides the environment.
 		opts = append(opts, config.WithSharedCredentialsFiles([]string{a.file}))
 		if a.profile == "" {
 			a.profile = "default"
@@ -198,7 +199,7 @@ func (p *Plugin) session(ctx context.Context, a access) (*session, error) {
 		return nil, p.unknown(ctx, "the configuration of AWS cannot be read", a, err)
 	}
 	if c.Region == "" {
-		return nil, &fault.Error{Kind: "bolt/plugin-error", Msg: "no region is named",
+		return nil, &fault.Error{Kind: "bolt/plugin-error", Msg: "no region is set",
 			Hint: "Set 'region' in the reference or the plugin's configuration, AWS_REGION in the environment, or region in a profile of ~/.aws/config."}
 	}
 	at, err := endpoint(within, c)
@@ -212,13 +213,13 @@ func (p *Plugin) session(ctx context.Context, a access) (*session, error) {
 	s := &session{endpoint: at, region: c.Region, who: who}
 	roots := p.o.Roots
 	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok {
-		roots = b.GetTransport().TLSClientConfig.RootCAs // with those of AWS_CA_BUNDLE
+		roots = b.GetTransport().TLSClientConfig.RootCAs // including those of AWS_CA_BUNDLE
 	}
 	s.client, err = p.o.Client(roots, maxList)
 	return s, err
 }
 
-// unknown is an error of the SDK about credentials.
+// unknown returns an error of the SDK about credentials.
 func (p *Plugin) unknown(ctx context.Context, what string, a access, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -227,13 +228,14 @@ func (p *Plugin) unknown(ctx context.Context, what string, a access, err error) 
 		err = fmt.Errorf("not within %v", cloud.LoginTimeout)
 	}
 	return &fault.Error{Kind: "bolt/plugin-error", Msg: what + ": " + fetch.Shown(err.Error(), a.key.Reveal()), Err: err,
-		Hint: "They are looked for in the reference, the environment (AWS_ACCESS_KEY_ID, AWS_PROFILE), ~/.aws/credentials and ~/.aws/config (keys, roles, 'aws sso login', 'aws login'), and the role of the machine."}
+		Hint: "Set them in the reference, the environment (AWS_ACCESS_KEY_ID, AWS_PROFILE), ~/.aws/credentials and ~/.aws/config (keys, roles, 'aws sso login', 'aws login'), or the role of the machine."}
 }
 
-// regionName keeps what is no region out of names of hosts.
+// regionName matches valid names of regions, so that other text does not become
+// part of a host name.
 var regionName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 
-// suffixes are the domains of regions by their beginnings.
+// suffixes are the domains of regions by the beginnings of the regions' names.
 var suffixes = []struct{ prefix, domain, dual string }{
 	{"cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
 	{"us-isob-", "sc2s.sgov.gov", "api.aws.scloud"},
@@ -277,7 +279,7 @@ func endpoint(ctx context.Context, c sdk.Config) (*url.URL, error) {
 	if custom != "" {
 		u, err := fetch.Parse(custom)
 		if err != nil {
-			return nil, fmt.Errorf("the endpoint of EC2 that is configured: %w", err)
+			return nil, fmt.Errorf("the configured endpoint of EC2: %w", err)
 		}
 		if u.Path == "" {
 			u.Path = "/"
@@ -285,7 +287,7 @@ func endpoint(ctx context.Context, c sdk.Config) (*url.URL, error) {
 		return u, nil
 	}
 	if !regionName.MatchString(c.Region) {
-		return nil, fmt.Errorf("the region %s cannot be one", fetch.Shown(c.Region))
+		return nil, fmt.Errorf("%s is not the name of a region", fetch.Shown(c.Region))
 	}
 	host := "ec2"
 	if fips == sdk.FIPSEndpointStateEnabled {

@@ -30,8 +30,8 @@ const (
 	secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 )
 
-// serve starts a server with TLS, and names it as the endpoint of EC2. The
-// environment is one without any other configuration of AWS.
+// serve starts a server with TLS, and sets it as the endpoint of EC2. The environment
+// has no other configuration of AWS.
 func serve(t *testing.T, h http.Handler) (*Plugin, *httptest.Server, *[]string) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -82,7 +82,7 @@ func resolve(t *testing.T, p *Plugin, ref string) (string, error) {
 
 const static = `"region": "eu-central-1", "aws_access_key_id": "` + keyID + `", "aws_secret_access_key": "` + secret + `"`
 
-// TestTargets: what mappings find in an instance, and what is asked for.
+// TestTargets checks the data that mappings find in an instance, and the request.
 func TestTargets(t *testing.T) {
 	ec2 := &fakeEC2{region: "eu-central-1", instances: []string{full, private, stopped}}
 	p, _, warnings := serve(t, ec2)
@@ -103,7 +103,7 @@ func TestTargets(t *testing.T) {
 		t.Errorf("warnings %q", *warnings)
 	}
 	got, err := resolve(t, p, `{`+static+`, "filters": [{"name": "tag:role", "values": ["web", "db"]}], "target_mapping": {"uri": "public_dns_name"}}`)
-	if err != nil || got != `[{"uri":"ec2-203-0-113-5.eu-central-1.compute.amazonaws.com"}]` || len(*warnings) != 1 || !strings.Contains((*warnings)[0], "1 have nothing that is to be their name or uri, and are left out: i-2") {
+	if err != nil || got != `[{"uri":"ec2-203-0-113-5.eu-central-1.compute.amazonaws.com"}]` || len(*warnings) != 1 || !strings.Contains((*warnings)[0], "without a value for their name or uri (1): i-2") {
 		t.Errorf("got %s, %v, %q", got, err, *warnings)
 	}
 	want := url.Values{"Action": {"DescribeInstances"}, "Version": {"2016-11-15"}, "MaxResults": {"1000"}, "Filter.1.Name": {"tag:role"}, "Filter.1.Value.1": {"web"}, "Filter.1.Value.2": {"db"},
@@ -117,7 +117,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestMany: ten thousand instances on ten pages, of a server that is busy now and then.
+// TestMany reads ten thousand instances on ten pages from a server that is sometimes
+// busy.
 func TestMany(t *testing.T) {
 	var all []string
 	for i := range 10_000 {
@@ -135,7 +136,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestCredentials: where they come from.
+// TestCredentials checks the sources of credentials.
 func TestCredentials(t *testing.T) {
 	ec2 := &fakeEC2{region: "eu-central-1", instances: []string{full}}
 	p, s, _ := serve(t, ec2)
@@ -199,14 +200,14 @@ func TestCredentials(t *testing.T) {
 	meta.Close()
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 
-	// Authorities from the environment.
+	// CA certificates from the environment.
 	write("ca.pem", string(pemOf(s.Certificate())))
 	t.Setenv("AWS_CA_BUNDLE", filepath.Join(p.o.Project, "ca.pem"))
 	p.o.Roots = x509.NewCertPool()
 	ok("authorities", static+", ")
 }
 
-// TestFailures: each has one clear message.
+// TestFailures checks that each failure has one clear message.
 func TestFailures(t *testing.T) {
 	answer := func(code int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); io.WriteString(w, body) }
@@ -222,8 +223,8 @@ func TestFailures(t *testing.T) {
 	}{
 		{"403", answer(403, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You may not, `+secret+`</Message></Error></Errors></Response>`), "UnauthorizedOperation: You may not, [redacted]", "ec2:DescribeInstances"},
 		{"control characters", refuses(401, "AuthFailure"), "401 Unauthorized", ""},
-		{"wrong key", answer(401, `<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></Response>`), "AuthFailure: no", "of the reference"},
-		{"expired", answer(400, `<Response><Errors><Error><Code>RequestExpired</Code><Message>old</Message></Error></Errors></Response>`), "RequestExpired: old", "log in again"},
+		{"wrong key", answer(401, `<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></Response>`), "AuthFailure: no", "is the reference"},
+		{"expired", answer(400, `<Response><Errors><Error><Code>RequestExpired</Code><Message>old</Message></Error></Errors></Response>`), "RequestExpired: old", "Log in again"},
 		{"throttled for ever", answer(503, `<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>wait</Message></Error></Errors></Response>`), "RequestLimitExceeded: wait", "_cache"},
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -231,9 +232,9 @@ func TestFailures(t *testing.T) {
 		}, "closed before the whole response", ""},
 		{"wrong XML", answer(200, "<DescribeInstancesResponse><a></b>"), "not XML, or ends too early", ""},
 		{"no XML", answer(200, `{"a": 1}`), "not XML, or ends too early", ""},
-		{"something else", answer(200, "<html></html>"), "not one to DescribeInstances", ""},
+		{"something else", answer(200, "<html></html>"), "not a response to DescribeInstances", ""},
 		{"deep", answer(200, strings.Repeat("<a>", 100)), "too many elements", ""},
-		{"for ever the same page", answer(200, "<DescribeInstancesResponse><nextToken>t</nextToken></DescribeInstancesResponse>"), "does not go on", ""},
+		{"for ever the same page", answer(200, "<DescribeInstancesResponse><nextToken>t</nextToken></DescribeInstancesResponse>"), "is its own successor", ""},
 		{"1 GB", func(w http.ResponseWriter, _ *http.Request) {
 			part := make([]byte, 1<<20)
 			for range 1024 {
@@ -291,7 +292,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestWrong: references that are wrong in themselves, and what is not configured.
+// TestWrong checks invalid references, and a missing configuration.
 func TestWrong(t *testing.T) {
 	p, _, _ := serve(t, http.NotFoundHandler())
 	for ref, says := range map[string]string{
@@ -303,10 +304,10 @@ func TestWrong(t *testing.T) {
 		`{"filters": [{"name": "x", "values": [1]}], "target_mapping": {"name": "id"}}`:              "the filter 'x' are Strings",
 		`{"uri": "public_dns_name"}`:                                                                 "uri to be set under 'target_mapping'",
 		`{"credentials": "none", "target_mapping": {"name": "id"}}`:                                  "/none: no such file",
-		`{"target_mapping": {"name": "id"}}`:                                                         "no region is named",
+		`{"target_mapping": {"name": "id"}}`:                                                         "no region is set",
 		`{"region": "eu-central-1", "target_mapping": {"name": "id"}}`:                               "no credentials for AWS were found",
 		`{"profile": "nobody", "region": "eu-central-1", "target_mapping": {"name": "id"}}`:          "nobody",
-		`{"aws_access_key_id": "x", "aws_secret_access_key": "y", "target_mapping": {"name": "id"}}`: "no region is named",
+		`{"aws_access_key_id": "x", "aws_secret_access_key": "y", "target_mapping": {"name": "id"}}`: "no region is set",
 	} {
 		if _, err := resolve(t, p, ref); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", ref, err)

@@ -24,12 +24,12 @@ import (
 	"bolt/inventory/plugin/fetch"
 )
 
-// describe asks for one page of the instances.
+// describe requests one page of the instances.
 func (s *session) describe(ctx context.Context, filters url.Values, token string) (instances []*ordered.Map, next string, err error) {
 	form := maps.Clone(filters)
 	form.Set("Action", "DescribeInstances")
 	form.Set("Version", "2016-11-15")
-	form.Set("MaxResults", "1000") // the most that EC2 gives
+	form.Set("MaxResults", "1000") // the maximum of EC2
 	if token != "" {
 		form.Set("NextToken", token)
 	}
@@ -46,7 +46,7 @@ func (s *session) describe(ctx context.Context, filters url.Values, token string
 		return nil, "", fmt.Errorf("%s: %w", fetch.Place(s.endpoint), err)
 	}
 	if root.name != "DescribeInstancesResponse" {
-		return nil, "", fmt.Errorf("%s: the answer is not one to DescribeInstances", fetch.Place(s.endpoint))
+		return nil, "", fmt.Errorf("%s: the answer is not a response to DescribeInstances", fetch.Place(s.endpoint))
 	}
 	for _, reservation := range root.child("reservationSet").children {
 		for _, i := range reservation.child("instancesSet").children {
@@ -56,7 +56,7 @@ func (s *session) describe(ctx context.Context, filters url.Values, token string
 	return instances, root.child("nextToken").text, nil
 }
 
-// signed is a request with its signature, which is good for some minutes.
+// signed returns a request with its signature, which is valid for some minutes.
 func (s *session) signed(ctx context.Context, body []byte) (fetch.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint.String(), bytes.NewReader(body))
 	if err != nil {
@@ -80,7 +80,7 @@ func failure(body []byte) (code, message string) {
 	return e.child("Code").text, e.child("Message").text
 }
 
-// throttled reports whether EC2 asks for patience.
+// throttled reports whether EC2 asks the client to slow down.
 func throttled(a *fetch.Answer) bool {
 	if a.Code == http.StatusOK {
 		return false
@@ -102,13 +102,13 @@ func (s *session) refused(a *fetch.Answer) error {
 	e := &fault.Error{Kind: "bolt/plugin-error", Msg: fmt.Sprintf("%s: %s", fetch.Place(s.endpoint), text)}
 	switch code {
 	case "UnauthorizedOperation":
-		e.Hint = "Allow ec2:DescribeInstances to who asks; the credentials are of " + source(s.who.Source) + "."
+		e.Hint = "Allow ec2:DescribeInstances for these credentials. Their source is " + source(s.who.Source) + "."
 	case "AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch":
-		e.Hint = "The credentials are of " + source(s.who.Source) + "; see that key and secret belong together, that the region is one that the account uses, and that this machine's clock is right."
+		e.Hint = "The source of the credentials is " + source(s.who.Source) + ". Check that key and secret belong together, that the account uses the region, and that this machine's clock is right."
 	case "RequestExpired", "ExpiredToken", "ExpiredTokenException":
-		e.Hint = "The credentials, of " + source(s.who.Source) + ", have run out, or this machine's clock is wrong: log in again, for instance with 'aws sso login'."
+		e.Hint = "The credentials from " + source(s.who.Source) + " have expired, or this machine's clock is wrong. Log in again, for example with 'aws sso login'."
 	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "RequestThrottled":
-		e.Hint = "Try again later; _cache in the reference asks EC2 less often."
+		e.Hint = "Try again later. With _cache in the reference, bolt queries EC2 less often."
 	}
 	return e
 }
@@ -128,14 +128,14 @@ func source(name string) string {
 	return name
 }
 
-// A node is an element of XML: it has children or a text.
+// A node is an XML element: it has children or text.
 type node struct {
 	name     string
 	text     string
 	children []*node
 }
 
-// child is the first of a name, one without anything if there is none.
+// child returns the first child with a name, or an empty node if there is none.
 func (n *node) child(name string) *node {
 	if i := slices.IndexFunc(n.children, func(c *node) bool { return c.name == name }); i >= 0 {
 		return n.children[i]
@@ -143,8 +143,8 @@ func (n *node) child(name string) *node {
 	return &node{}
 }
 
-// Limits of an answer: of elements within each other, of elements (an instance
-// has some two hundred), and of the bytes of a text.
+// Limits of an answer: the depth of elements, the number of elements (an
+// instance has about two hundred), and the bytes of a text.
 const (
 	maxDepth    = 40
 	maxElements = 1_000_000
@@ -184,8 +184,8 @@ func parse(body []byte) (*node, error) {
 	}
 }
 
-// renamed are the elements that the API's model, and so the AWS SDK for Ruby,
-// calls otherwise; others have their own names in snake case.
+// renamed are the elements that have another name in the API's model and in the
+// AWS SDK for Ruby. All others have their own names in snake case.
 var renamed = map[string]string{
 	"dnsName":                  "public_dns_name",
 	"ipAddress":                "public_ip_address",
@@ -219,8 +219,8 @@ func number(name, parent string) bool {
 	return false
 }
 
-// instance returns the data for mappings. The names are the names in the SDK
-// for Ruby, including id, and tags are a map.
+// instance returns the data for mappings. The names are the names in the SDK for
+// Ruby, including id, and tags are a map.
 func instance(n *node) *ordered.Map {
 	m, ok := value(n, "").(*ordered.Map)
 	if !ok {
@@ -269,8 +269,8 @@ func value(n *node, parent string) any {
 	return n.text
 }
 
-// snake writes a name in snake case as the SDK for Ruby does, which keeps digits
-// apart: ipv6Address is ipv_6_address.
+// snake writes a name in snake case as the SDK for Ruby does, which separates
+// digits: ipv6Address is ipv_6_address.
 func snake(name string) string {
 	var b strings.Builder
 	kind := func(c byte) int {

@@ -31,11 +31,12 @@ const (
 	stopped = `<item><instanceId>i-3</instanceId><instanceState><code>80</code><name>stopped</name></instanceState><dnsName/><tagSet><item><key>Name</key><value>old</value></item></tagSet></item>`
 )
 
-// A fakeEC2 answers DescribeInstances to who signs with the key that it knows.
+// A fakeEC2 answers DescribeInstances to requests that are signed with its
+// key.
 type fakeEC2 struct {
 	region    string
 	instances []string
-	busy      int // requests that are refused before each that is not
+	busy      int // requests that are rejected before each accepted request
 
 	mu      sync.Mutex
 	refused int
@@ -83,10 +84,11 @@ func (f *fakeEC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "</DescribeInstancesResponse>")
 }
 
-// unsigned says what is wrong with the signature of a request, which is made
-// again from what arrived.
+// unsigned returns the error in the signature of a request. It signs the
+// received request again.
 //
-// Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+// Source:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 func (f *fakeEC2) unsigned(r *http.Request, body []byte) string {
 	rest, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ")
 	if !ok {

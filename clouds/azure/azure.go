@@ -45,24 +45,24 @@ import (
 	"bolt/transport"
 )
 
-// Name is the plugin's.
+// Name is the name of the plugin.
 const Name = "azure_inventory"
 
-// maxLists is how many bytes the lists may have together; they are kept until
-// it is known which address belongs to which machine.
+// maxLists is the number of bytes of all lists together. The lists are kept until
+// the addresses are matched with the machines.
 const maxLists = 512 << 20
 
 // A Plugin makes targets of virtual machines. It is safe for concurrent use.
 type Plugin struct {
 	o cloud.Options
-	// api is where the resource manager is; "" for the cloud's own.
+	// api is the URL of the resource manager; "" for the cloud's own.
 	api string
 }
 
 // New returns the plugin. The SDK reads the environment by itself.
 func New(o cloud.Options) *Plugin { return &Plugin{o: o} }
 
-// Configures reports whether a key may stand in the plugin's configuration.
+// Configures reports whether a key is allowed in the plugin's configuration.
 func Configures(key string) bool {
 	switch key {
 	case "tenant_id", "client_id", "client_secret", "subscription_id", "location", "resource_group", "scale_set", "tags":
@@ -71,20 +71,20 @@ func Configures(key string) bool {
 	return false
 }
 
-// access is the settings of a reference for credentials.
+// access holds the settings of a reference for credentials.
 type access struct {
 	tenant, client string
 	secret         transport.Secret
 }
 
-// selection is the settings of a reference that select machines.
+// selection holds the settings of a reference that select machines.
 type selection struct {
 	subscription, group, set string
 	location                 string
 	tags                     map[string]string // names in lower case
 }
 
-// Resolve returns the targets of a reference, as plugin.Native has it.
+// Resolve returns the targets of a reference. See plugin.Native.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New(Name, ref, config)
 	or := func(key, variable string) string {
@@ -148,7 +148,8 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	return targets.Done(Name, p.o.Warn), nil
 }
 
-// mapping is that of a reference, or the one of references that have none.
+// mapping returns the mapping of a reference, or the default mapping if it has
+// none.
 func (p *Plugin) mapping(r *options.Reader, ref *ordered.Map) (*mapping.Mapping, error) {
 	if r.Map(mapping.Key); ref.Value(mapping.Key) == nil {
 		if _, err := mapping.Parse(Name, ref); err != nil {
@@ -170,9 +171,9 @@ type session struct {
 	token  transport.Secret
 }
 
-// A transporter sends the SDK's requests. The SDK winds the body of a request back
-// to repeat it, while net/http may still be reading that for a server that has
-// answered early; so what is sent is a copy.
+// A transporter sends the SDK's requests. To repeat a request, the SDK rewinds its
+// body, while net/http may still be reading the body for a server that has
+// answered early. So the transporter sends a copy.
 type transporter struct{ client *http.Client }
 
 func (t transporter) Do(req *http.Request) (*http.Response, error) {
@@ -187,7 +188,7 @@ func (t transporter) Do(req *http.Request) (*http.Response, error) {
 	return t.client.Do(req)
 }
 
-// session looks for credentials where the Azure SDK does.
+// session finds credentials in the same places as the Azure SDK.
 func (p *Plugin) session(ctx context.Context, who access) (*session, error) {
 	where := p.where()
 	client, err := p.o.Client(nil, maxLists)
@@ -202,8 +203,8 @@ func (p *Plugin) session(ctx context.Context, who access) (*session, error) {
 	p.o.Transport(t)
 	common := azcore.ClientOptions{Cloud: where, Telemetry: policy.TelemetryOptions{Disabled: true}, Retry: policy.RetryOptions{MaxRetries: 2, RetryDelay: p.o.Pause},
 		Transport: transporter{&http.Client{Transport: t, Timeout: cloud.LoginTimeout / 2, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}}
-	// The authority is one of the SDK's own, or of the environment: it need not
-	// be asked for at another place first.
+	// The authority is one of the SDK's, or comes from the environment, so its
+	// discovery is disabled.
 	var chain azcore.TokenCredential
 	if who.secret.IsSet() && who.tenant != "" && who.client != "" {
 		chain, err = azidentity.NewClientSecretCredential(who.tenant, who.client, who.secret.Reveal(), &azidentity.ClientSecretCredentialOptions{ClientOptions: common, DisableInstanceDiscovery: true})
@@ -223,7 +224,7 @@ func (p *Plugin) session(ctx context.Context, who access) (*session, error) {
 	return s, nil
 }
 
-// where is the cloud of AZURE_AUTHORITY_HOST, or else the public one.
+// where returns the cloud of AZURE_AUTHORITY_HOST, or else the public cloud.
 func (p *Plugin) where() sdk.Configuration {
 	where := sdk.AzurePublic
 	host, _ := p.o.Env("AZURE_AUTHORITY_HOST")
@@ -236,7 +237,7 @@ func (p *Plugin) where() sdk.Configuration {
 	if host != "" {
 		where.ActiveDirectoryAuthorityHost = host
 	}
-	// Tokens are for the resource manager by its address, as those of 'az' are.
+	// The audience of a token is the address of the resource manager, as for 'az'.
 	manager := where.Services[sdk.ResourceManager]
 	manager.Audience = strings.TrimRight(manager.Endpoint, "/")
 	if p.api != "" {
@@ -246,8 +247,8 @@ func (p *Plugin) where() sdk.Configuration {
 	return where
 }
 
-// unknown is an error of the SDK about credentials. Its own text has whole
-// answers of servers.
+// unknown returns an error of the SDK about credentials. The SDK's own text
+// contains whole answers of servers.
 func unknown(ctx context.Context, who access, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -265,11 +266,11 @@ func unknown(ctx context.Context, who access, err error) error {
 		text = fmt.Sprintf("not within %v", cloud.LoginTimeout)
 	}
 	return &fault.Error{Kind: "bolt/plugin-error", Msg: "no credentials for Azure were found: " + fetch.Shown(strings.Join(strings.Fields(text), " "), who.secret.Reveal()), Err: err,
-		Hint: "They are looked for in the reference (tenant_id, client_id, client_secret), the environment (AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or token file), the managed identity of the machine, and the login of 'az login'."}
+		Hint: "Set them in the reference (tenant_id, client_id, client_secret) or the environment (AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or token file), use the managed identity of the machine, or log in with 'az login'."}
 }
 
-// described is the description in an answer of the authority that an error of
-// the SDK's shows, or else the first lines of the error.
+// described returns the authority's description in an error of the SDK, or else
+// the first lines of the error.
 func described(text string) string {
 	if i := strings.Index(text, "{"); i >= 0 {
 		var said struct {

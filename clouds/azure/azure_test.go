@@ -31,17 +31,18 @@ const (
 	client = "00000000-0000-0000-0000-00000000000b"
 )
 
-// A fakeAzure is an authority, which gives tokens for the secret of a client,
-// and a resource manager with many machines. It has two to a page.
+// A fakeAzure is an authority that issues tokens for a client's secret, and a
+// resource manager with many machines. A page has two machines.
 //
-// Source: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
+// Source:
+// https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
 type fakeAzure struct {
 	url   string
 	many  int
 	page  int
 	busy  int
-	list  http.HandlerFunc // in the place of lists, if it is set
-	login http.HandlerFunc // in the place of tokens, if it is set
+	list  http.HandlerFunc // replaces lists, if it is set
+	login http.HandlerFunc // replaces tokens, if it is set
 
 	mu      sync.Mutex
 	refused int
@@ -112,7 +113,7 @@ func (f *fakeAzure) resources(w http.ResponseWriter, r *http.Request) {
 			dns = `,"dnsSettings":{"fqdn":"web0.westeurope.cloudapp.azure.com"}`
 		}
 		switch text := form; {
-		case strings.Contains(r.URL.Path, "publicIP") && i == 2: // has none
+		case strings.Contains(r.URL.Path, "publicIP") && i == 2: // has no address
 			fmt.Fprintf(w, `{"id":"other"}`)
 		case strings.Contains(r.URL.Path, "publicIP"):
 			fmt.Fprintf(w, text, i, dns)
@@ -135,7 +136,7 @@ func serve(t *testing.T, f *fakeAzure) (*Plugin, *httptest.Server) {
 	t.Cleanup(s.Close)
 	f.url = s.URL
 	for _, name := range []string{"AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_SUBSCRIPTION_ID", "AZURE_TOKEN_CREDENTIALS", "AZURE_FEDERATED_TOKEN_FILE", "MSI_ENDPOINT", "IDENTITY_ENDPOINT"} {
-		t.Setenv(name, "") // which is set back in the end
+		t.Setenv(name, "") // which is restored at the end
 		os.Unsetenv(name)
 	}
 	t.Setenv("HOME", t.TempDir())
@@ -192,7 +193,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestMany: ten thousand machines.
+// TestMany reads ten thousand machines.
 func TestMany(t *testing.T) {
 	p, _ := serve(t, &fakeAzure{many: 10_000, page: 1000})
 	got, err := resolve(t, p, `{`+reference+`, "target_mapping": {"name": "name", "uri": "public_ip_address"}}`)
@@ -212,7 +213,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestCLI: the login of 'az login'.
+// TestCLI uses the login of 'az login'.
 func TestCLI(t *testing.T) {
 	p, _ := serve(t, &fakeAzure{many: 1, page: 1})
 	dir := t.TempDir()
@@ -236,7 +237,8 @@ case "$*" in *get-access-token*management.azure.com*) echo '{"accessToken": "` +
 	}
 }
 
-// TestManagedIdentity: the identity that App Service gives to its programs.
+// TestManagedIdentity uses the identity that App Service provides to its
+// programs.
 func TestManagedIdentity(t *testing.T) {
 	identity := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-IDENTITY-HEADER") != "h" || r.URL.Query().Get("resource") != "https://management.azure.com" {
@@ -280,10 +282,10 @@ func TestFailures(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"value":`)
 		}, nil, "closed before the whole response", ""},
-		{"wrong JSON", answer(200, `{"value": `), nil, "is no JSON object", ""},
-		{"something else", answer(200, `{"value": {}}`), nil, "is no list of resources", ""},
+		{"wrong JSON", answer(200, `{"value": `), nil, "is not a JSON object", ""},
+		{"something else", answer(200, `{"value": {}}`), nil, "is not a list of resources", ""},
 		{"machines of another form", answer(200, `{"value": [{"properties": {"networkProfile": []}}, 1, null]}`), nil, "", ""},
-		{"a list that goes on elsewhere", answer(200, `{"value": [], "nextLink": "https://elsewhere.example/x"}`), nil, "elsewhere, which is not followed", ""},
+		{"a list that goes on elsewhere", answer(200, `{"value": [], "nextLink": "https://elsewhere.example/x"}`), nil, "on another server, which bolt does not query", ""},
 		{"1 GB", large, nil, "larger than 64 MiB", ""},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/"+token, http.StatusFound)
@@ -331,7 +333,7 @@ func TestWrong(t *testing.T) {
 		`{"subscription_id": "s", "target_mapping": {"vars": {}}}`: "requires a 'name' or a 'uri'",
 		`{"subscription_id": "s", "name": "x"}`:                    "name to be set under",
 		`{"subscription_id": "s", "resource_groups": "x"}`:         "has no option 'resource_groups'",
-		`{` + reference + `, "resource_group": ".."}`:              "no name of a resource",
+		`{` + reference + `, "resource_group": ".."}`:              "not the name of a resource",
 		`{` + strings.Replace(reference, tenant, "a b", 1) + `}`:   "no credentials for Azure were found",
 		`{` + strings.Replace(reference, secret, "wr0ng", 1) + `}`: "Invalid client secret provided: [redacted].",
 	} {
@@ -341,7 +343,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestClouds: the one that the environment names.
+// TestClouds checks that the environment selects the cloud.
 func TestClouds(t *testing.T) {
 	for host, want := range map[string]string{"": "https://management.azure.com", "https://login.microsoftonline.us": "https://management.usgovcloudapi.net", "https://login.chinacloudapi.cn/": "https://management.chinacloudapi.cn"} {
 		p := New(cloud.Options{Env: func(string) (string, bool) { return host, host != "" }})

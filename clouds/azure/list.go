@@ -17,17 +17,17 @@ import (
 	"bolt/inventory/plugin/mapping"
 )
 
-// Versions of the API: of lists, and of those of a scale set, which the
-// providers of network addresses there know alone.
+// Versions of the API: for lists, and for the lists of a scale set. The
+// providers of network addresses of a scale set only support the latter.
 const (
 	version    = "2019-07-01"
 	versionSet = "2017-03-30"
 )
 
-// machines are the virtual machines of a selection, as the resource manager
-// describes them, and beside that their network_interfaces, the
-// public_ip_addresses of these, and of the first of each its public_ip_address,
-// fqdn and private_ip_address.
+// machines returns the virtual machines of a selection in the form of the
+// resource manager. It adds the keys network_interfaces and public_ip_addresses
+// and, for the first interface and address, public_ip_address, fqdn and
+// private_ip_address.
 func (s *session) machines(ctx context.Context, want selection) ([]*ordered.Map, error) {
 	var machines []*ordered.Map
 	err := s.list(ctx, want, "Microsoft.Compute", "virtualMachines", func(m *ordered.Map) {
@@ -52,8 +52,8 @@ func (s *session) machines(ctx context.Context, want selection) ([]*ordered.Map,
 	return machines, nil
 }
 
-// matches reports whether a machine is in a location and has tags, of which all
-// must be there. Values are compared as they are written, names are not.
+// matches reports whether a machine is in a location and has all tags. Case
+// matters in values, but not in names.
 func (want selection) matches(m *ordered.Map) bool {
 	if want.location != "" && m.Value("location") != want.location {
 		return false
@@ -128,15 +128,15 @@ func set(m *ordered.Map, key string, from any, path string) {
 	}
 }
 
-// lookUp returns the resource that a reference names. Names of resources are
-// not case-sensitive.
+// lookUp returns the resource of a reference. Case does not matter in names of
+// resources.
 func lookUp(index map[string]*ordered.Map, ref any) *ordered.Map {
 	m, _ := ref.(*ordered.Map)
 	id, _ := m.Value("id").(string)
 	return index[strings.ToLower(id)]
 }
 
-// index is a list by the names of its resources.
+// index returns a list by the names of its resources.
 func (s *session) index(ctx context.Context, want selection, kind string) (map[string]*ordered.Map, error) {
 	byID := make(map[string]*ordered.Map)
 	err := s.list(ctx, want, "Microsoft.Network", kind, func(m *ordered.Map) {
@@ -147,7 +147,7 @@ func (s *session) index(ctx context.Context, want selection, kind string) (map[s
 	return byID, err
 }
 
-// list asks for all resources of a kind.
+// list requests all resources of a kind.
 func (s *session) list(ctx context.Context, want selection, provider, kind string, each func(*ordered.Map)) error {
 	path := []string{"subscriptions", want.subscription}
 	v := version
@@ -162,7 +162,7 @@ func (s *session) list(ctx context.Context, want selection, provider, kind strin
 	}
 	for i, p := range path {
 		if path[i] = url.PathEscape(p); p == "." || p == ".." {
-			return fmt.Errorf("%q is no name of a resource", p)
+			return fmt.Errorf("%q is not the name of a resource", p)
 		}
 	}
 	first := s.api.JoinPath(path...)
@@ -170,10 +170,10 @@ func (s *session) list(ctx context.Context, want selection, provider, kind strin
 	return cloud.Pages(func(token string) (string, error) {
 		at := first
 		if token != "" {
-			// The token is for this server alone.
+			// Only this server may get the token.
 			next, err := url.Parse(token)
 			if err != nil || next.Scheme != first.Scheme || !strings.EqualFold(next.Host, first.Host) || next.User != nil {
-				return "", fmt.Errorf("%s: the next page of the list is said to be elsewhere, which is not followed", fetch.Place(first))
+				return "", fmt.Errorf("%s: the next page of the list is on another server, which bolt does not query", fetch.Place(first))
 			}
 			at = next
 		}
@@ -191,7 +191,7 @@ func (s *session) list(ctx context.Context, want selection, provider, kind strin
 	})
 }
 
-// page asks for one page of a list.
+// page requests one page of a list.
 func (s *session) page(ctx context.Context, at *url.URL) (*ordered.Map, error) {
 	a, err := s.client.Ask(ctx, cloud.Quiet, func() (fetch.Request, error) {
 		return fetch.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + s.token.Reveal()}}}, nil
@@ -205,10 +205,10 @@ func (s *session) page(ctx context.Context, at *url.URL) (*ordered.Map, error) {
 	v, err := ordered.ParseJSON(a.Body)
 	page, ok := v.(*ordered.Map)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("%s: the answer is no JSON object", fetch.Place(at))
+		return nil, fmt.Errorf("%s: the answer is not a JSON object", fetch.Place(at))
 	}
 	if _, ok := page.Value("value").([]any); !ok {
-		return nil, fmt.Errorf("%s: %w", fetch.Place(at), errors.New("the answer is no list of resources"))
+		return nil, fmt.Errorf("%s: %w", fetch.Place(at), errors.New("the answer is not a list of resources"))
 	}
 	return page, nil
 }
@@ -218,7 +218,7 @@ func (s *session) refused(at *url.URL, a *fetch.Answer) error {
 	var said struct {
 		Error struct{ Code, Message string }
 	}
-	_ = json.Unmarshal(a.Body, &said) // what is no JSON says nothing
+	_ = json.Unmarshal(a.Body, &said) // an answer that is not JSON has no message
 	text := a.Status
 	if said.Error.Code != "" {
 		text += ": " + fetch.Shown(said.Error.Code+": "+said.Error.Message, s.token.Reveal())
@@ -226,13 +226,13 @@ func (s *session) refused(at *url.URL, a *fetch.Answer) error {
 	e := &fault.Error{Kind: "bolt/plugin-error", Msg: fetch.Place(at) + ": " + text}
 	switch a.Code {
 	case http.StatusUnauthorized:
-		e.Hint = "The login is not one for this cloud or tenant, or has run out: set tenant_id, or log in again with 'az login'."
+		e.Hint = "The login is for another cloud or tenant, or has expired. Set tenant_id, or log in again with 'az login'."
 	case http.StatusForbidden:
-		e.Hint = "Give who asks the role Reader of the subscription or the resource group."
+		e.Hint = "Assign the role Reader of the subscription or the resource group to the login."
 	case http.StatusNotFound:
-		e.Hint = "See that subscription_id, resource_group and scale_set are right."
+		e.Hint = "Check subscription_id, resource_group and scale_set."
 	case http.StatusTooManyRequests:
-		e.Hint = "Try again later; _cache in the reference asks Azure less often."
+		e.Hint = "Try again later. With _cache in the reference, bolt queries Azure less often."
 	}
 	return e
 }

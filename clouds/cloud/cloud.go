@@ -29,35 +29,36 @@ import (
 
 // Limits.
 const (
-	LoginTimeout = time.Minute // of getting credentials, with all that is asked for them
+	LoginTimeout = time.Minute // for getting credentials, with all requests for them
 	MaxPages     = 1000        // of one list
-	MaxPage      = 64 << 20    // bytes of one
+	MaxPage      = 64 << 20    // bytes of one page
 
 	attempts     = 6
 	firstPause   = time.Second
 	maxPause     = 30 * time.Second
 	connectTime  = 10 * time.Second
 	nearTime     = time.Second // for services of the machine itself, which most machines do not have
-	maxConnected = 4 << 20     // bytes of what a server that gives credentials says on one connection
+	maxConnected = 4 << 20     // bytes that a server for credentials may send on one connection
 )
 
 // Options are the environment of a plugin for a cloud.
 type Options struct {
-	Project string // that relative paths start from
+	Project string // the base of relative paths
 	Home    string // the user's home directory, "" for none
 	Env     func(name string) (string, bool)
 	Warn    func(id, text string)
 	Agent   string
 	Proxy   func(*http.Request) (*url.URL, error)
-	// Timeout is of one request; 0 is a minute.
+	// Timeout is the time limit of one request; 0 is a minute.
 	Timeout time.Duration
-	// Pause is how long a server is left alone that was busy once; 0 is a second.
+	// Pause is the first pause before a request to a busy server is repeated; 0 is a
+	// second.
 	Pause time.Duration
-	// Roots are the authorities that vouch for servers, nil for the system's.
+	// Roots are the CA certificates for servers, nil for the system's.
 	Roots *x509.CertPool
 }
 
-// Path is where a file is that a reference names: from the project, or from the
+// Path returns the path of a file in a reference: relative to the project, or to the
 // user's home directory if it begins with "~/".
 func (o Options) Path(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.Home != "" {
@@ -69,15 +70,15 @@ func (o Options) Path(name string) string {
 	return filepath.Join(o.Project, name)
 }
 
-// A Client asks an API for one list. It is not for several goroutines.
+// A Client requests one list from an API. It is not safe for concurrent use.
 type Client struct {
 	o    Options
 	http *fetch.Client
 	left int64
 }
 
-// Client is one for lists that have no more than some bytes in all. roots takes
-// the place of the options' if it is not nil.
+// Client returns a Client for lists of at most most bytes in all. If roots is not nil,
+// it replaces the options' roots.
 func (o Options) Client(roots *x509.CertPool, most int64) (*Client, error) {
 	if roots == nil {
 		roots = o.Roots
@@ -101,12 +102,12 @@ func (o Options) Transport(t *http.Transport) {
 	t.TLSHandshakeTimeout = connectTime
 	t.ResponseHeaderTimeout = connectTime * 2
 	t.MaxResponseHeaderBytes = 64 << 10
-	t.DisableCompression = true // what is counted is what is read
+	t.DisableCompression = true // so that the counted bytes are the read bytes
 	t.DisableKeepAlives = true
 }
 
-// dial connects. An address that is of the link alone is of the machine's own
-// metadata service: it answers at once, or is not there.
+// dial connects. A link-local address is the machine's own metadata service: it answers
+// immediately, or does not exist.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: connectTime}
 	host, _, _ := net.SplitHostPort(address)
@@ -120,7 +121,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return &counted{Conn: c, left: maxConnected}, nil
 }
 
-// counted is a connection that ends after some bytes.
+// counted is a connection that ends after a number of bytes.
 type counted struct {
 	net.Conn
 	left int
@@ -135,10 +136,10 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Ask makes a request, again and again for a while if the server is busy: it
-// says so by a status (429, 5xx), or in its answer, if busy finds it there.
-// next makes the request anew each time. The last answer is returned, whatever
-// its status is; one that redirects is an error.
+// Ask makes a request. If the server is busy, Ask repeats the request for a while. A
+// server is busy if its status is 429 or 5xx, or if busy returns true for its answer.
+// next makes the request anew each time. Ask returns the last answer, whatever its
+// status is; a redirection is an error.
 func (c *Client) Ask(ctx context.Context, busy func(*fetch.Answer) bool, next func() (fetch.Request, error)) (*fetch.Answer, error) {
 	pause := c.o.Pause
 	if pause == 0 {
@@ -154,7 +155,7 @@ func (c *Client) Ask(ctx context.Context, busy func(*fetch.Answer) bool, next fu
 			return nil, err
 		}
 		if c.left -= int64(len(a.Body)); c.left < 0 {
-			return nil, fmt.Errorf("%s: the list has too many bytes", fetch.Place(r.URL))
+			return nil, fmt.Errorf("%s: the list is too large", fetch.Place(r.URL))
 		}
 		if a.Code/100 == 3 {
 			return nil, fmt.Errorf("%s: %s: it redirects, which is not followed", fetch.Place(r.URL), a.Status)
@@ -180,18 +181,19 @@ func (c *Client) Ask(ctx context.Context, busy func(*fetch.Answer) bool, next fu
 	}
 }
 
-// Quiet reports no answer as busy, which has no status that says so.
+// Quiet is a busy function for servers that only report by their status that they are
+// busy.
 func Quiet(*fetch.Answer) bool { return false }
 
-// Targets collects the targets that a mapping makes of machines.
+// Targets collects the targets that a mapping makes from machines.
 type Targets struct {
 	To       *mapping.Mapping
 	List     []any
 	nameless []string
 }
 
-// Add makes a target of a machine, which errors call by id. Machines with
-// nothing that is to be a name or a uri are left out.
+// Add makes a target from a machine. Errors name the machine by its id. If a machine
+// has no value for its name or uri, it is left out.
 func (t *Targets) Add(id string, machine *ordered.Map) {
 	target := t.To.Target(func(path string) (any, bool) {
 		v, ok := mapping.Find(machine, path)
@@ -212,7 +214,7 @@ func (t *Targets) Done(plugin string, warn func(id, text string)) []any {
 		if n > shown {
 			text += fmt.Sprintf(" and %d more", n-shown)
 		}
-		warn(plugin+"_nameless", fmt.Sprintf("Of the machines that the plugin %s found, %d have nothing that is to be their name or uri, and are left out: %s", plugin, n, fetch.Shown(text)))
+		warn(plugin+"_nameless", fmt.Sprintf("The plugin %s left out machines without a value for their name or uri (%d): %s", plugin, n, fetch.Shown(text)))
 	}
 	if t.List == nil {
 		return []any{}
@@ -233,7 +235,7 @@ func Pages(page func(token string) (next string, err error)) error {
 		case next == "":
 			return nil
 		case next == token:
-			return errors.New("the list does not go on after a page")
+			return errors.New("a page of the list is its own successor")
 		}
 		token = next
 	}

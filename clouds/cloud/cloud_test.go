@@ -27,8 +27,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestTransport: what gives credentials says no more than they need, however
-// small what it sends is.
+// TestTransport checks that a server for credentials can only send a limited
+// number of bytes, however small its pieces are.
 func TestTransport(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 10 {
@@ -51,8 +51,8 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestAsk: all answers count against what a list may have, and a server says
-// how long it is busy.
+// TestAsk checks that all answers are added up for the limit of a list, and
+// that a server controls the pause.
 func TestAsk(t *testing.T) {
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -79,7 +79,7 @@ func TestAsk(t *testing.T) {
 			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
-	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "the list has too many bytes") || asked != 6 {
+	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "the list is too large") || asked != 6 {
 		t.Errorf("asked %d times, %v", asked, err)
 	}
 }

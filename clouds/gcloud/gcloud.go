@@ -37,14 +37,14 @@ import (
 	"bolt/inventory/plugin/options"
 )
 
-// Name is the plugin's.
+// Name is the name of the plugin.
 const Name = "gcloud_inventory"
 
 // scope is the scope of the credentials: read access.
 const scope = "https://www.googleapis.com/auth/compute.readonly"
 
-// Limits: bytes that all pages of a list may have, of which one is kept at a
-// time, and instances of a page, which have up to 512 KiB of metadata each.
+// Limits: the bytes of all pages of a list, of which one is kept at a time, and the
+// instances of a page, which have up to 512 KiB of metadata each.
 const (
 	maxList = 2 << 30
 	perPage = "250"
@@ -57,7 +57,7 @@ type Plugin struct{ o cloud.Options }
 // itself.
 func New(o cloud.Options) *Plugin { return &Plugin{o} }
 
-// Configures reports whether a key may stand in the plugin's configuration.
+// Configures reports whether a key is allowed in the plugin's configuration.
 func Configures(key string) bool {
 	switch key {
 	case "project", "zone", "credentials", "filter":
@@ -66,13 +66,13 @@ func Configures(key string) bool {
 	return false
 }
 
-// Resolve returns the targets of a reference, as plugin.Native has it.
+// Resolve returns the targets of a reference. See plugin.Native.
 func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, error) {
 	r := options.New(Name, ref, config)
 	project, zone, file, filter := r.Required("project"), r.Required("zone"), r.Text("credentials"), r.Text("filter")
 	for key, v := range map[string]string{"project": project, "zone": zone} {
 		if v != "" && !resource.MatchString(v) {
-			r.Wrong("requires that '%s' is the name of one", key)
+			r.Wrong("requires a valid name in '%s'", key)
 		}
 	}
 	to, err := mapping.Parse(Name, ref)
@@ -123,8 +123,8 @@ func (p *Plugin) Resolve(ctx context.Context, config, ref *ordered.Map) (any, er
 	return targets.Done(Name, p.o.Warn), nil
 }
 
-// resource keeps what is no name out of paths. Names of old projects have a
-// domain.
+// resource matches valid names, so that other text does not become part of a path.
+// Names of old projects contain a domain.
 var resource = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // endpoint returns the URL of the API: from the variable of gcloud, or from the
@@ -139,15 +139,15 @@ func (p *Plugin) endpoint(universe string) (*url.URL, error) {
 		return u, nil
 	}
 	if !domain.MatchString(universe) {
-		return nil, errors.New("the universe of the credentials is no domain")
+		return nil, errors.New("the universe of the credentials is not a domain")
 	}
 	return &url.URL{Scheme: "https", Host: "compute." + universe, Path: "/compute/v1"}, nil
 }
 
 var domain = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+$`)
 
-// login returns a token of the credentials in a file, or of those that are found
-// where Google's own programs look for them.
+// login returns a token of the credentials in a file, or of the credentials that
+// Google's own programs would use.
 func (p *Plugin) login(ctx context.Context, file string) (who *oauth2.Token, universe string, err error) {
 	within, cancel := context.WithTimeout(ctx, cloud.LoginTimeout)
 	defer cancel()
@@ -191,17 +191,17 @@ func (p *Plugin) find(ctx context.Context, file string) (*google.Credentials, er
 	switch kind.Type {
 	case google.ServiceAccount, google.AuthorizedUser, google.ExternalAccount, google.ExternalAccountAuthorizedUser, google.ImpersonatedServiceAccount:
 	default:
-		return nil, fmt.Errorf("the credentials file %s%s: it has no credentials of a type that is known", file, from)
+		return nil, fmt.Errorf("the credentials file %s%s: its credentials have an unknown type", file, from)
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, data, kind.Type, scope)
 	if err != nil {
-		// What is wrong may be shown with the text that it is wrong in.
-		return nil, fmt.Errorf("the credentials file %s%s: its credentials of type %s are not whole", file, from, kind.Type)
+		// The library's error may quote the invalid text.
+		return nil, fmt.Errorf("the credentials file %s%s: its credentials of type %s are incomplete", file, from, kind.Type)
 	}
 	return found, nil
 }
 
-// unknown is an error about credentials.
+// unknown returns an error about credentials.
 func unknown(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -224,10 +224,10 @@ func unknown(ctx context.Context, err error) error {
 		}
 	}
 	return &fault.Error{Kind: "bolt/plugin-error", Msg: "no credentials for Google Cloud were found: " + fetch.Shown(text), Err: err,
-		Hint: "They are looked for in the file that 'credentials' names, in that of GOOGLE_APPLICATION_CREDENTIALS, in that of 'gcloud auth application-default login', and at the metadata server of the machine."}
+		Hint: "Set 'credentials' or GOOGLE_APPLICATION_CREDENTIALS to a file, run 'gcloud auth application-default login', or use the metadata server of the machine."}
 }
 
-// said returns the messages of a server that refuses a login.
+// said returns the messages of a server that rejects a login.
 func said(r *oauth2.RetrieveError) []string {
 	code, description := r.ErrorCode, r.ErrorDescription
 	if code == "" {
@@ -235,7 +235,7 @@ func said(r *oauth2.RetrieveError) []string {
 			Error       string `json:"error"`
 			Description string `json:"error_description"`
 		}
-		_ = json.Unmarshal(r.Body, &body) // what is no JSON says nothing
+		_ = json.Unmarshal(r.Body, &body) // an answer that is not JSON has no message
 		code, description = body.Error, body.Description
 	}
 	var texts []string
@@ -247,7 +247,7 @@ func said(r *oauth2.RetrieveError) []string {
 	return texts
 }
 
-// list asks for one page of the instances.
+// list requests one page of the instances.
 func list(ctx context.Context, client *cloud.Client, at *url.URL, who *oauth2.Token) (instances []any, next string, err error) {
 	a, err := client.Ask(ctx, cloud.Quiet, func() (fetch.Request, error) {
 		return fetch.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + who.AccessToken}}}, nil
@@ -261,10 +261,10 @@ func list(ctx context.Context, client *cloud.Client, at *url.URL, who *oauth2.To
 	v, err := ordered.ParseJSON(a.Body)
 	page, ok := v.(*ordered.Map)
 	if err != nil || !ok {
-		return nil, "", fmt.Errorf("%s: the answer is no JSON object", fetch.Place(at))
+		return nil, "", fmt.Errorf("%s: the answer is not a JSON object", fetch.Place(at))
 	}
 	if kind, _ := page.Value("kind").(string); kind != "compute#instanceList" {
-		return nil, "", fmt.Errorf("%s: the answer is no list of instances", fetch.Place(at))
+		return nil, "", fmt.Errorf("%s: the answer is not a list of instances", fetch.Place(at))
 	}
 	instances, _ = page.Value("items").([]any)
 	next, _ = page.Value("nextPageToken").(string)
@@ -276,7 +276,7 @@ func refused(at *url.URL, a *fetch.Answer, who *oauth2.Token) error {
 	var body struct {
 		Error struct{ Message string }
 	}
-	_ = json.Unmarshal(a.Body, &body) // what is no JSON says nothing
+	_ = json.Unmarshal(a.Body, &body) // an answer that is not JSON has no message
 	text := a.Status
 	if m := strings.TrimSpace(body.Error.Message); m != "" {
 		text += ": " + fetch.Shown(m, who.AccessToken)
@@ -284,13 +284,13 @@ func refused(at *url.URL, a *fetch.Answer, who *oauth2.Token) error {
 	e := &fault.Error{Kind: "bolt/plugin-error", Msg: fetch.Place(at) + ": " + text}
 	switch a.Code {
 	case http.StatusUnauthorized:
-		e.Hint = "The login has run out, or is none of this project's: log in again, for instance with 'gcloud auth application-default login'."
+		e.Hint = "The login has expired, or is for another project. Log in again, for example with 'gcloud auth application-default login'."
 	case http.StatusForbidden:
-		e.Hint = "Give who asks the role Compute Viewer of the project, and see that its Compute Engine API is enabled."
+		e.Hint = "Assign the role Compute Viewer of the project to the login, and check that its Compute Engine API is enabled."
 	case http.StatusNotFound:
-		e.Hint = "See that project and zone are right."
+		e.Hint = "Check project and zone."
 	case http.StatusTooManyRequests:
-		e.Hint = "Try again later; _cache in the reference asks Google less often."
+		e.Hint = "Try again later. With _cache in the reference, bolt queries Google less often."
 	}
 	return e
 }

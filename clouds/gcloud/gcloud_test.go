@@ -34,17 +34,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "ya29.t0ken"
 
-// A fakeGoogle gives tokens for assertions of its service account, and lists of
-// instances for tokens.
+// A fakeGoogle issues tokens for assertions of its service account, and lists
+// of instances for tokens.
 //
-// Source: https://developers.google.com/identity/protocols/oauth2/service-account
+// Source:
+// https://developers.google.com/identity/protocols/oauth2/service-account
 type fakeGoogle struct {
 	url  string
 	key  *rsa.PrivateKey
 	many int
 	busy int
-	list http.HandlerFunc // in the place of lists, if it is set
-	auth http.HandlerFunc // in the place of tokens, if it is set
+	list http.HandlerFunc // replaces lists, if it is set
+	auth http.HandlerFunc // replaces tokens, if it is set
 
 	mu      sync.Mutex
 	refused int
@@ -86,7 +87,7 @@ func (f *fakeGoogle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if to < f.many {
 			fmt.Fprintf(w, `,"nextPageToken":"%d"`, to)
 		}
-		if to > from { // of an empty list there are no items
+		if to > from { // an empty list has no items
 			io.WriteString(w, `,"items":[`)
 			for i := from; i < to; i++ {
 				if i > from {
@@ -100,7 +101,7 @@ func (f *fakeGoogle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrong says what is wrong with an assertion.
+// wrong returns the error in an assertion.
 func (f *fakeGoogle) wrong(r *http.Request) string {
 	if err := r.ParseForm(); err != nil || r.Form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
 		return "not the grant"
@@ -202,7 +203,7 @@ func TestTargets(t *testing.T) {
 		t.Errorf("the filter was %q", f.query)
 	}
 	got, err = resolve(t, p, `{`+reference+`, "target_mapping": {"uri": "networkInterfaces.1.networkIP"}}`)
-	if err != nil || got != "[]" || len(*warnings) != 1 || !strings.Contains((*warnings)[0], "2 have nothing") {
+	if err != nil || got != "[]" || len(*warnings) != 1 || !strings.Contains((*warnings)[0], "without a value for their name or uri (2)") {
 		t.Errorf("got %s, %v, %q", got, err, *warnings)
 	}
 	f.many = 0
@@ -211,7 +212,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestMany: ten thousand instances, of a server that is busy before each page.
+// TestMany reads ten thousand instances from a server that is busy before each
+// page.
 func TestMany(t *testing.T) {
 	f := &fakeGoogle{many: 10_000, busy: 1}
 	p, _, _ := serve(t, f)
@@ -263,15 +265,15 @@ func TestFailures(t *testing.T) {
 		says, hint string
 	}{
 		{"403", answer(403, `{"error":{"code":403,"message":"Required 'compute.instances.list' permission, `+token+`"}}`), nil, "403 Forbidden: Required 'compute.instances.list' permission, [redacted]", "Compute Viewer"},
-		{"expired", answer(401, `{"error":{"message":"old"}}`), nil, "401 Unauthorized: old", "log in again"},
+		{"expired", answer(401, `{"error":{"message":"old"}}`), nil, "401 Unauthorized: old", "Log in again"},
 		{"throttled for ever", answer(429, ``), nil, "429 Too Many Requests", "_cache"},
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"kind":`)
 		}, nil, "closed before the whole response", ""},
-		{"wrong JSON", answer(200, `{"kind": `), nil, "is no JSON object", ""},
-		{"something else", answer(200, `{"kind": "x"}`), nil, "is no list of instances", ""},
-		{"the same page", answer(200, `{"kind":"compute#instanceList","nextPageToken":"t"}`), nil, "does not go on", ""},
+		{"wrong JSON", answer(200, `{"kind": `), nil, "is not a JSON object", ""},
+		{"something else", answer(200, `{"kind": "x"}`), nil, "is not a list of instances", ""},
+		{"the same page", answer(200, `{"kind":"compute#instanceList","nextPageToken":"t"}`), nil, "is its own successor", ""},
 		{"1 GB", large, nil, "larger than 64 MiB", ""},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/"+token, http.StatusFound)
@@ -319,12 +321,12 @@ func TestWrong(t *testing.T) {
 	for ref, says := range map[string]string{
 		`{"zone": "z", "target_mapping": {"name": "name"}}`:                                                "requires a 'project'",
 		`{"project": "p", "target_mapping": {"name": "name"}}`:                                             "requires a 'zone'",
-		`{"project": "p/..", "zone": "z", "target_mapping": {"name": "name"}}`:                             "'project' is the name of one",
+		`{"project": "p/..", "zone": "z", "target_mapping": {"name": "name"}}`:                             "a valid name in 'project'",
 		`{"project": "p", "zone": "z"}`:                                                                    "requires a 'name' or a 'uri'",
 		`{"project": "p", "zone": "z", "credentials": "none", "target_mapping": {"name": "name"}}`:         "/none: no such file",
 		`{"project": "p", "zone": "z", "credentials": "no.json", "target_mapping": {"name": "name"}}`:      "no.json: it is not a JSON object",
-		`{"project": "p", "zone": "z", "credentials": "type.json", "target_mapping": {"name": "name"}}`:    "of a type that is known",
-		`{"project": "p", "zone": "z", "credentials": "half.json", "target_mapping": {"name": "name"}}`:    "are not whole",
+		`{"project": "p", "zone": "z", "credentials": "type.json", "target_mapping": {"name": "name"}}`:    "have an unknown type",
+		`{"project": "p", "zone": "z", "credentials": "half.json", "target_mapping": {"name": "name"}}`:    "are incomplete",
 		`{"project": "p", "zone": "z", "credential": "x", "target_mapping": {"name": "name"}}`:             "has no option 'credential'",
 		`{"project": "other", "zone": "z", "credentials": "account.json", "target_mapping": {"uri": "x"}}`: "404 Not Found: The resource was not found",
 	} {

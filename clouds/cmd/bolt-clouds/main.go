@@ -2,8 +2,8 @@
 // azure_inventory and gcloud_inventory. bolt starts it for each reference:
 // docs/plugins-own.md describes the protocol.
 //
-// It is a module of its own, because it needs the SDKs of the clouds: bolt then
-// starts without them.
+// It is a separate module, because it needs the SDKs of the clouds. Without
+// them, bolt starts faster.
 package main
 
 import (
@@ -62,7 +62,7 @@ func realMain(ctx context.Context, args []string, in *os.File, out, errs io.Writ
 	return 0
 }
 
-// home is the user's home directory, "" if it is not known.
+// home returns the user's home directory, "" if it is unknown.
 func home() string {
 	if dir := os.Getenv("HOME"); dir != "" {
 		return dir
@@ -73,8 +73,8 @@ func home() string {
 	return ""
 }
 
-// serve reads one request and writes the response to it. An error of a plugin is
-// a response.
+// serve reads one request and writes its response. An error of a plugin is a
+// response.
 func serve(ctx context.Context, in io.Reader, out io.Writer, o cloud.Options) error {
 	request, err := protocol.ReadRequest(in)
 	if err != nil {
@@ -114,7 +114,7 @@ func plugins(o cloud.Options) map[string]cloudPlugin {
 func answer(ctx context.Context, o cloud.Options, request protocol.Request, response *protocol.Response) error {
 	p, ok := plugins(o)[request.Plugin]
 	if !ok {
-		return fault.New(protocol.KindPlugin, "this version of bolt-clouds has no plugin of that name")
+		return fault.New(protocol.KindPlugin, "this version of bolt-clouds has no plugin with this name")
 	}
 	switch request.Request {
 	case protocol.Describe:
@@ -133,7 +133,7 @@ func answer(ctx context.Context, o cloud.Options, request protocol.Request, resp
 	return fault.New(protocol.KindPlugin, "this version of bolt-clouds does not know such a request")
 }
 
-// problem is an error as a response has it.
+// problem returns an error in the form of a response.
 func problem(err error) *protocol.Error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return &protocol.Error{Kind: f.Kind, Text: err.Error(), Hint: f.Hint}

@@ -25,7 +25,7 @@ func TestServe(t *testing.T) {
 		{"aws", protocol.Request{Request: protocol.Describe, Plugin: "aws_inventory"}, "", "Amazon EC2"},
 		{"azure", protocol.Request{Request: protocol.Describe, Plugin: "azure_inventory"}, "", "Azure"},
 		{"gcloud", protocol.Request{Request: protocol.Describe, Plugin: "gcloud_inventory"}, "", "Google"},
-		{"unknown plugin", protocol.Request{Request: protocol.Describe, Plugin: "other"}, protocol.KindPlugin, "no plugin of that name"},
+		{"unknown plugin", protocol.Request{Request: protocol.Describe, Plugin: "other"}, protocol.KindPlugin, "no plugin with this name"},
 		{"unknown request", protocol.Request{Request: "later", Plugin: "aws_inventory"}, protocol.KindPlugin, "does not know such a request"},
 		{"wrong reference", protocol.Request{Request: protocol.ResolveReference, Plugin: "gcloud_inventory", Reference: ref, Config: config}, protocol.KindInvalid, "The plugin gcloud_inventory requires a 'project'"},
 		{"wrong configuration", protocol.Request{Request: protocol.ResolveReference, Plugin: "azure_inventory", Reference: ref, Config: ordered.Of("x", true)}, protocol.KindInvalid, "Config for azure_inventory plugin contains unexpected key x"},

@@ -67,7 +67,7 @@ func TestConfigErrors(t *testing.T) {
 		{"unknown variable", "version: 5\nhierarchy:\n  - {name: a, datadir: \"%{nope}\", data_hash: yaml_data}\n", ":3:5: the variable 'nope', which an interpolation uses, is unknown"},
 		{"no location", "version: 5\nhierarchy:\n  - {name: a, data_hash: yaml_data}\n", ":3:5: the level 'a' uses yaml_data and so needs one of path"},
 		{"unknown function", "version: 5\nhierarchy:\n  - {name: a, data_hash: m::nope}\n", ":3:5: the data_hash function 'm::nope' of the level 'a' is not found"},
-		{"syntax", "version: 5\nhierarchy: [\n", "hiera.yaml:2: "},
+		{"syntax", "version: 5\nhierarchy: [\n", "hiera.yaml:2:12: "},
 		{"not UTF-8", "version: 5\nx: \"\xff\"\n", "hiera.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestConfigErrors(t *testing.T) {
 // TestDataErrors checks that errors of data contain the file.
 func TestDataErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, key, want string }{
-		{"syntax", "a: 1\nb: [", "a", "/t/env/production/data/common.yaml:2: "},
+		{"syntax", "a: 1\nb: [", "a", "/t/env/production/data/common.yaml:2:4: "},
 		{"not a hash", "- a", "a", "/t/env/production/data/common.yaml:1: a data file must be a hash"},
 		{"date", "a: 1\nb: 2026-01-02\n", "a", "common.yaml:2:4: 2026-01-02 is a date"},
 		{"keys", "a: {~: 1}", "a", "common.yaml: the value of 'a' is not data"},
@@ -223,7 +223,7 @@ func TestNoFunction(t *testing.T) {
 	for _, c := range []struct{ file, function, want string }{
 		{module + "lib/puppet/functions/m/data.rb", "m::data", "the lookup_key function 'm::data' of the level 'secrets' cannot be called: the function m::data of module m is written in Ruby (/t/env/production/modules/m/lib/puppet/functions/m/data.rb)"},
 		{module + "lib/puppet/functions/hiera_http.rb", "hiera_http", "cannot be called: the function hiera_http of module m is written in Ruby"},
-		{module + "functions/bad.pp", "m::bad", "cannot be called: /t/env/production/modules/m/functions/bad.pp:1:1: the file has to define the function m::bad"},
+		{module + "functions/bad.pp", "m::bad", "cannot be called: /t/env/production/modules/m/functions/bad.pp:1:1: the file must define the function m::bad"},
 		{module + "functions/good.pp", "m::data", "the lookup_key function 'm::data' of the level 'secrets' is not found"},
 	} {
 		w := newWorld(t, worldOptions{files: map[string]string{

@@ -29,7 +29,7 @@ func (b *bench) rollouts(ctx context.Context) (err error) {
 	apply := &contestant{name: "bolt apply", program: s.bolt(manifest, "required", noFacts)}
 	create, start := apply.program, apply.program
 	create.Argv = []string{b.bolt, "release", "create", manifest, "-t", "all", "-i", s.Inventory()}
-	start.Argv = []string{b.bolt, "rollout", "start", "--yes", "-i", s.Inventory(), "--pool", "required"}
+	start.Argv = []string{b.bolt, "rollout", "start", "--ignore-drift", "--yes", "-i", s.Inventory(), "--pool", "required"}
 	list := []*contestant{apply, {name: "bolt release create", program: create}, {name: "bolt rollout start", program: start}}
 	for _, c := range list {
 		c.near, c.far = []int{s.pid}, s.listeners

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bolt/format/schema"
+	"bolt/inventory"
 	"bolt/transport/all"
 	"bolt/transport/option"
 )
@@ -90,8 +91,17 @@ func referenceTables(meaning map[string]string) map[string]string {
 	}
 	tables["settings"] = b.String()
 
-	// The transport remote belongs to package inventory, and has one key.
-	tables["remote"] = "| key | value | default | meaning |\n|---|---|---|---|\n| `run-on` | string | `localhost` | " + meaning["remote `run-on`"] + " |\n"
+	// The transport remote belongs to package inventory.
+	b.Reset()
+	b.WriteString("| key | value | meaning |\n|---|---|---|\n")
+	remote := settings.inventory.Properties[inventory.Remote].Properties
+	for _, key := range slices.Sorted(maps.Keys(remote)) {
+		if key == "refuse" { // all transports have it; the page describes it above the tables
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, valueText(remote[key]), meaning["remote `"+key+"`"])
+	}
+	tables["remote"] = b.String()
 	for _, tr := range all.Tables(all.List()) {
 		if tr.VariantOf != "" || slices.Contains([]string{"jail", "choria"}, tr.Name) { // bolt cannot use targets of these two
 			continue

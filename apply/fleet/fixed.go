@@ -10,7 +10,7 @@ import (
 )
 
 // Fixed returns the action of applying a catalog that exists already, on its target. version is the version of bolt. In noop mode, the
-// target is not changed, whatever the catalog says: a resource with "noop => false" is otherwise applied in noop mode, too.
+// target is never changed: Fixed ignores "noop => false" of resources, with which they would be applied.
 func Fixed(c *catalog.Catalog, d *Delivery, version string) *Apply {
 	a := &Apply{
 		Facts: func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return Known(ctx, s.Target) },

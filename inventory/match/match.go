@@ -15,8 +15,8 @@
 //
 // The names are listed by Names. Strings are in double or single quotes. A backslash
 // escapes the quote and the backslash; before any other character it is an ordinary
-// character, so patterns need no extra backslashes. There are no functions and there
-// is no arithmetic.
+// character, so patterns need no extra backslashes. Expressions cannot
+// call functions or calculate.
 //
 // A missing value is null. Machines report values as strings and as numbers alike
 // ("9", "9.10", 8), so a string equals a number, true or false that is written the

@@ -243,7 +243,7 @@ func (f *fates) whole(n int) bool {
 }
 
 // shared returns the first node of the rollout for which has returns true, "" if there is none. If the log is damaged and has such
-// a node, or its nodes are not known, the error says so; other damage is reported to Ledger.Warn.
+// a node, or its nodes are not known, shared returns the damage as its error. Other damage goes to Ledger.Warn.
 func (e *Entry) shared(ctx context.Context, has func(node string) bool) (string, error) {
 	names, err := e.names(ctx)
 	if err != nil {

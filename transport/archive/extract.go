@@ -15,8 +15,8 @@ import (
 )
 
 // Extract extracts a tar stream of the one file or directory base into root. It
-// writes nothing outside of root, whatever names the stream contains and
-// whatever links exist already (os.Root). Files and directories get their
+// writes nothing outside of root (os.Root), for any names in the stream and
+// any links that exist already. Files and directories get their
 // permission bits. A hard link becomes a link to a file of the same stream, or
 // a copy if the file system does not support links. Extract refuses all other
 // kinds of entries, and streams that exceed the limits.

@@ -43,7 +43,7 @@ func Run(ctx context.Context, s Starter, c *transport.Cmd, o Options) (transport
 		if err != nil {
 			return transport.Status{}, err
 		}
-		if env, stdin, err = tell(c, dir); err != nil {
+		if env, stdin, err = addInstallDir(c, dir); err != nil {
 			return transport.Status{}, err
 		}
 	}
@@ -303,9 +303,9 @@ func privateDir(ctx context.Context, s Starter, c *transport.Cmd, o *Options) (s
 	return parent + separator + c.ScriptDir, nil
 }
 
-// tell adds the directory to the input of a task: as PT__installdir if it has
+// addInstallDir adds the directory to the input of a task: as PT__installdir if it has
 // variables, and as a member of the object on standard input if there is one.
-func tell(c *transport.Cmd, dir string) (env []string, stdin []byte, err error) {
+func addInstallDir(c *transport.Cmd, dir string) (env []string, stdin []byte, err error) {
 	env, stdin = c.Env, c.Stdin
 	if len(env) > 0 {
 		env = append(slices.Clip(env), "PT__installdir="+dir)

@@ -71,7 +71,7 @@ type Journal struct {
 // ErrTwice is the error of Begin if there is a journal of the run already.
 var ErrTwice = errors.New("there was a run of this ID")
 
-// Begin begins the journal of a run, and records its release, both on the disk. The lock must be held until it ends. It removes
+// Begin begins the journal of a run, and records its sequence number and its release, all on the disk. The lock must be held until it ends. It removes
 // old journals. The error is a *DriftError if the node has not the expected release.
 func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, error) {
 	if err := CheckID(s.Run); err != nil {
@@ -101,6 +101,9 @@ func (l *Lock) Begin(ctx context.Context, s Start, now time.Time) (*Journal, err
 	// The release is recorded last: after a crash, bolt finds a run that was interrupted, and expects no release then. A release
 	// without a run would be drift.
 	have, err := l.accept(&s)
+	if err == nil {
+		err = l.raise(&s) // a run that is refused makes no release stale
+	}
 	if err == nil {
 		err = j.write(line{Begin: b, At: now}, true)
 	}

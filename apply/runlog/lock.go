@@ -169,28 +169,42 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("the sequence number %d is older than %d, with which this node was applied before", e.Seq, e.Highest)
 }
 
-// Fence remembers the sequence number of a node, on the disk. The error is a *StaleError if a higher one
-// was used before. A number of 0 is always accepted, and not remembered. With noop, no number is remembered,
-// because a run that changes nothing does not make earlier releases stale.
-func (l *Lock) Fence(node string, seq int64, noop bool) error {
+// Fence checks the sequence number of a node. The error is a *StaleError if a run with a higher one has begun
+// before. A number of 0 is always accepted. Begin records the number.
+func (l *Lock) Fence(node string, seq int64) error {
+	_, err := l.fence(node, seq)
+	return err
+}
+
+// fence is Fence, and returns the highest numbers of all nodes.
+func (l *Lock) fence(node string, seq int64) (map[string]int64, error) {
 	if seq == 0 {
-		return nil
+		return nil, nil
 	}
 	highest, err := table[int64](l.dir, fenceName)
 	if errors.Is(err, errDamaged) {
-		return fmt.Errorf("%s is damaged: remove it if no older controller can be at work", l.dir.Path(fenceName))
+		return nil, fmt.Errorf("%s is damaged: remove it if no older controller can be at work", l.dir.Path(fenceName))
 	}
 	if err != nil {
+		return nil, err
+	}
+	if old, known := highest[node]; known && seq < old {
+		return nil, &StaleError{seq, old}
+	}
+	return highest, nil
+}
+
+// raise records the sequence number of a run that begins, on the disk. A run in noop mode does not make earlier
+// releases stale, because it changes nothing.
+func (l *Lock) raise(s *Start) error {
+	highest, err := l.fence(s.Node, s.Seq)
+	if err != nil || s.Seq == 0 || s.Noop {
 		return err
 	}
-	old, known := highest[node]
-	switch {
-	case known && seq < old:
-		return &StaleError{seq, old}
-	case known && seq == old, noop:
+	if old, known := highest[s.Node]; known && old == s.Seq {
 		return nil
 	}
-	highest[node] = seq
+	highest[s.Node] = s.Seq
 	return setTable(l.dir, fenceName, highest)
 }
 

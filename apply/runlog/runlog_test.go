@@ -239,32 +239,56 @@ func TestTorn(t *testing.T) {
 	}
 }
 
+// TestFence checks that a run makes lower sequence numbers stale when it begins, but not in noop mode, and not if it is refused.
 func TestFence(t *testing.T) {
 	d := open(t)
 	l := lock(t, d, "x")
+	runs := 0
+	begin := func(s runlog.Start) error {
+		runs++
+		s.Run = fmt.Sprintf("%032x", runs)
+		if s.Node == "" {
+			s.Node = "n1"
+		}
+		if err := l.Fence(s.Node, s.Seq); err != nil {
+			return err
+		}
+		j, err := l.Begin(t.Context(), s, time.Now())
+		if err == nil {
+			err = j.Done(&frame.Done{}, time.Now())
+		}
+		return err
+	}
 	for _, c := range []struct {
 		seq int64
 		ok  bool
 	}{{5, true}, {5, true}, {4, false}, {0, true}, {4, false}, {-1, false}, {6, true}, {5, false}} {
-		err := l.Fence("n1", c.seq, false)
+		err := begin(runlog.Start{Seq: c.seq})
 		var stale *runlog.StaleError
 		if c.ok != (err == nil) || err != nil && !errors.As(err, &stale) {
 			t.Errorf("%d: %v", c.seq, err)
 		}
 	}
-	if err := l.Fence("n1", 90, true); err != nil {
+	if err := begin(runlog.Start{Seq: 90, Noop: true}); err != nil {
 		t.Error(err)
 	}
-	if err := l.Fence("n1", 1, true); err == nil {
+	if err := begin(runlog.Start{Seq: 1, Noop: true}); err == nil {
 		t.Error("a stale number was accepted in noop mode")
 	}
-	if err := l.Fence("n2", 1, false); err != nil {
+	var drifted *runlog.DriftError
+	if err := begin(runlog.Start{Seq: 80, Release: "r80", Expected: "r70"}); !errors.As(err, &drifted) {
+		t.Errorf("a node with another release: %v", err)
+	}
+	if err := begin(runlog.Start{Seq: 7}); err != nil {
+		t.Errorf("after runs in noop mode and a refused run: %v", err)
+	}
+	if err := begin(runlog.Start{Node: "n2", Seq: 1}); err != nil {
 		t.Errorf("another node: %v", err)
 	}
 	if err := os.WriteFile(d.Path("sequence"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Fence("n1", 100, false); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if err := begin(runlog.Start{Seq: 100}); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("%v", err)
 	}
 }

@@ -53,7 +53,7 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 		return 0, err
 	}
 	defer lock.Unlock()
-	if err := lock.Fence(q.Node, q.Seq, q.Noop); err != nil {
+	if err := lock.Fence(q.Node, q.Seq); err != nil {
 		return 0, err
 	}
 	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName)); err != nil {

@@ -103,18 +103,17 @@ func (o *ManifestOptions) Check() error {
 	return o.Options.Check()
 }
 
-// Manifest carries out apply. failed is true if a report was lost. Act prints the failures of targets and
-// returns an error for them.
-func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) (failed bool, err error) {
+// Manifest carries out apply. If a report was lost, it returns cli.ErrFailed.
+func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) error {
 	if o.programs.Execute == nil && len(o.files) == 0 {
-		return false, cli.Hinted(cli.Errorf("a manifest file or --execute is required"), "bolt apply site.pp -t web, or bolt apply -e 'package { \"ntp\": }' -t web")
+		return cli.Hinted(cli.Errorf("a manifest file or --execute is required"), "bolt apply site.pp -t web, or bolt apply -e 'package { \"ntp\": }' -t web")
 	}
 	source, err := o.programs.One(ctx, v.Input, o.files)
 	if len(o.files) > 0 && errors.Is(err, fs.ErrNotExist) { // the error has the text of Puppet Bolt
 		err = fault.File(o.files[0], err, "The manifest '%s' does not exist", o.files[0])
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	return v.apply(ctx, &o.Options, site.Source{Name: source.Name, Text: source.Text})
 }
@@ -139,13 +138,13 @@ func NeedPolicies(args []string) error {
 	return cli.OneArgument(args)
 }
 
-// Policy carries out policy apply. known are the policies of the project. failed has the same meaning as for
-// Manifest.
-func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions, known []string) (failed bool, err error) {
+// Policy carries out policy apply. known are the policies of the project. If a report was lost, it returns
+// cli.ErrFailed.
+func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions, known []string) error {
 	names := listed(o.names)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return false, &fault.Error{Kind: "bolt/unknown-policy", Msg: fmt.Sprintf("The project has no policy '%s'", name),
+			return &fault.Error{Kind: "bolt/unknown-policy", Msg: fmt.Sprintf("The project has no policy '%s'", name),
 				Hint: "Run 'bolt policy show' to list the policies, or add the name of the class to policies in bolt-project.yaml"}
 		}
 	}
@@ -153,10 +152,10 @@ func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions, known []strin
 }
 
 // apply applies the resources that a program declares.
-func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) (failed bool, err error) {
+func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) error {
 	code, err := site.New(environment.Name, v.Code, []site.Source{source})
 	if err != nil {
-		return false, err
+		return err
 	}
 	var lost atomic.Bool // a report
 	wanted := listed(o.tags)
@@ -178,7 +177,7 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 	if tags.Missed() {
 		v.Logs.Warn("tags_match_nothing", fmt.Sprintf("No resource of any target has one of the tags that --tags names (%s), so nothing was applied.", strings.Join(wanted, ", ")))
 	}
-	return lost.Load(), err
+	return cli.Failed(lost.Load(), err)
 }
 
 // prepare returns the action that applies the resources of a program.

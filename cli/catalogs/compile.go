@@ -19,21 +19,22 @@ import (
 	"bolt/run"
 )
 
-// Compile compiles the catalogs of nodes, and prints or writes them. failed is set if a node has no catalog.
-func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed bool, err error) {
+// Compile compiles the catalogs of nodes, and prints or writes them. If a node has no catalog, it returns
+// cli.ErrFailed.
+func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) error {
 	s, nodes, err := v.Prepare(ctx, &o.Subject)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if o.format == FormatDot && len(nodes) != 1 {
-		return false, cli.Hinted(cli.Errorf("A drawing shows one node, but the options choose %d", len(nodes)), "choose one node with --node, or with --targets (-t)")
+		return cli.Hinted(cli.Errorf("A drawing shows one node, but the options choose %d", len(nodes)), "choose one node with --node, or with --targets (-t)")
 	}
 	out := bufio.NewWriter(v.Out)
 	how := listing.Options{Format: v.Format, Color: v.Color}
 	var without []*site.Compiled
 	for c := range site.CompileAll(ctx, s, nodes, v.Timeout) {
 		if ctx.Err() != nil {
-			return false, run.ErrStopped // the user knows it
+			return run.ErrStopped // the user knows it
 		}
 		for _, l := range c.Logs {
 			v.Say(c.Node, l)
@@ -42,18 +43,18 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 			c.Store(storeOptions())
 		}
 		if c.Err != nil && (o.nodes.node != "" || o.format == FormatDot) {
-			return false, site.Failure(c.Node, c.Err)
+			return site.Failure(c.Node, c.Err)
 		}
 		file := ""
 		if c.Err != nil {
 			without = append(without, c)
 		} else if o.output.Given {
 			if file, err = site.Write(ctx, o.output.Text, c, v.Vault); err != nil {
-				return false, err
+				return err
 			}
 		}
 		if o.format == FormatDot {
-			return false, v.draw(c.Catalog)
+			return v.draw(c.Catalog)
 		}
 		if o.inputs {
 			err = listing.PrintInputs(out, how, c)
@@ -61,18 +62,18 @@ func (v *Invocation) Compile(ctx context.Context, o *CompileOptions) (failed boo
 			err = listing.PrintCompiled(out, how, c, file)
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
 	if without == nil {
-		return false, nil
+		return nil
 	}
 	if !how.Format.Data {
 		if err := listing.PrintFailures(v.Out, how, "", without); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, nil
+	return cli.ErrFailed
 }
 
 // Prepare returns the compiler and the nodes that options choose.

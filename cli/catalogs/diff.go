@@ -67,16 +67,16 @@ func DiffArguments(args []string) error {
 	return nil
 }
 
-// Diff compares catalogs and prints the differences. different is set only with --exit-code,
-// and failed if a node could not be compiled.
-func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, failed bool, err error) {
+// Diff compares catalogs and prints the differences. It returns cli.ErrFailed if a node could not be
+// compiled, or else, with --exit-code, cli.ErrDifferent if there are differences.
+func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) error {
 	before, whole, err := v.side(ctx, o, o.before, false)
 	if err != nil {
-		return false, false, err
+		return err
 	}
 	after, alsoWhole, err := v.side(ctx, o, o.after, true)
 	if err != nil {
-		return false, false, err
+		return err
 	}
 	if !whole || !alsoWhole { // a node that failed on one side is left out on both sides
 		before.Keep(after)
@@ -84,12 +84,18 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different, faile
 	}
 	found, err := site.Compare(ctx, before, after)
 	if err != nil {
-		return false, false, err
+		return err
 	}
 	if err := listing.PrintDifferences(v.Out, listing.Options{Format: v.Format, Color: v.Color}, found); err != nil {
-		return false, false, err
+		return err
 	}
-	return o.exitCode && found.Count() > 0, !whole || !alsoWhole, nil
+	switch {
+	case !whole || !alsoWhole:
+		return cli.ErrFailed
+	case o.exitCode && found.Count() > 0:
+		return cli.ErrDifferent
+	}
+	return nil
 }
 
 // side returns the catalogs of an argument: it reads files, and compiles a revision. "" stands for the

@@ -173,6 +173,9 @@ func (o *CompileOptions) Check() error {
 	return o.Subject.Check()
 }
 
+// Beside makes bolt print errors on standard error, because standard output has catalogs.
+func (o *CompileOptions) Beside() bool { return true }
+
 // OneNode reports whether --node names the node, so that one catalog is compiled.
 func (o *CompileOptions) OneNode() bool { return o.nodes.node != "" }
 

@@ -61,8 +61,8 @@ func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 // compile" and "catalog show" have it.
 const FormatDot = "dot"
 
-// Draws reports whether the catalog is drawn.
-func (o *ShowOptions) Draws() bool { return o.format == FormatDot }
+// Beside makes bolt print errors on standard error if standard output has a drawing.
+func (o *ShowOptions) Beside() bool { return o.format == FormatDot }
 
 // Formats returns the format dot only for a whole catalog.
 func (o *ShowOptions) Formats(all []string) ([]string, string) {
@@ -106,20 +106,23 @@ func FindArguments(args []string) error {
 	return nil
 }
 
-// Find prints the resources that an argument names. found is false if no node has a matching resource.
-func (v *Invocation) Find(ctx context.Context, o *FindOptions) (found bool, err error) {
+// Find prints the resources that an argument names. If no node has such a resource, it
+// returns cli.ErrFailed.
+func (v *Invocation) Find(ctx context.Context, o *FindOptions) error {
 	sides := make([]*site.Side, len(o.paths))
 	for i, path := range o.paths {
-		if sides[i], err = site.ReadSide(path, v.Vault); err != nil {
-			return false, err
+		s, err := site.ReadSide(path, v.Vault)
+		if err != nil {
+			return err
 		}
+		sides[i] = s
 	}
 	list, err := site.Search(ctx, sides, o.resource)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := listing.PrintFound(v.Out, listing.Options{Format: v.Format, Color: v.Color}, list); err != nil {
-		return false, err
+		return err
 	}
-	return len(list.Resources) > 0, nil
+	return cli.Failed(len(list.Resources) == 0, nil)
 }

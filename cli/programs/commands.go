@@ -48,16 +48,16 @@ func (o *ValidateOptions) Bind(b *cli.Binder) {
 	b.Switch("tasks", &o.Plans)
 }
 
-// Validate prints the problems of programs. failed is set if one has errors.
-func (v *Invocation) Validate(ctx context.Context, o *ValidateOptions) (failed bool, err error) {
+// Validate prints the problems of programs. If one has errors, it returns cli.ErrFailed.
+func (v *Invocation) Validate(ctx context.Context, o *ValidateOptions) error {
 	all := o.Check(ctx, v.Input, o.files, program.NewPlacer(v.Evaluator.Environment.Modules, v.Project))
 	if err := listing.PrintFindings(v.Out, v.Format, v.Color, all); err != nil {
-		return false, err
+		return err
 	}
 	if ctx.Err() != nil {
-		return false, run.ErrStopped
+		return run.ErrStopped
 	}
-	return anyError(all), nil
+	return cli.Failed(anyError(all), nil)
 }
 
 func anyError(list []program.Finding) bool {
@@ -82,31 +82,31 @@ func (o *DumpOptions) Bind(b *cli.Binder) {
 
 // Dump prints the tree of each program. If there are several, each has its name above it, as Puppet
 // prints it. As JSON each is a document with the file's name; the name is null if there is no file.
-// failed is set if a program has errors.
-func (v *Invocation) Dump(ctx context.Context, o *DumpOptions) (failed bool, err error) {
+// If a program has errors, it returns cli.ErrFailed.
+func (v *Invocation) Dump(ctx context.Context, o *DumpOptions) error {
 	if err := o.Once(); err != nil {
-		return false, err
+		return err
 	}
 	var list []program.Input
 	var problems []program.Finding
 	if o.Execute != nil || len(o.files) == 0 {
 		s, err := o.One(ctx, v.Input, o.files)
 		if err != nil {
-			return false, err
+			return err
 		}
 		list = []program.Input{{Source: s}}
 	} else if list, problems = o.All(ctx, v.Input, o.files); ctx.Err() != nil {
-		return false, run.ErrStopped
+		return run.ErrStopped
 	}
 	found, err := program.Dump(v.Out, list, o.format != FormatPN && v.Format != output.Human, o.pretty)
 	if err != nil {
-		return false, err
+		return err
 	}
 	problems = append(problems, found...)
 	if err := listing.PrintFindings(v.Err, output.Human, v.ErrColor, problems); err != nil {
-		return false, err
+		return err
 	}
-	return anyError(problems), nil
+	return cli.Failed(anyError(problems), nil)
 }
 
 // EvalOptions are the options of puppet eval.
@@ -125,21 +125,21 @@ func (o *EvalOptions) Bind(b *cli.Binder) {
 	b.Optional("batch", &o.batch)
 }
 
-// Eval evaluates a program, or the lines of --batch, and prints the value. failed is set if
-// the program has errors.
-func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) (failed bool, err error) {
+// Eval evaluates a program, or the lines of --batch, and prints the value. If the program has
+// errors, it returns cli.ErrFailed.
+func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) error {
 	batch, execute := o.batch.Given, o.Execute != nil
 	files, given, err := split(o.args, batch || execute)
 	switch {
 	case err != nil:
-		return false, err
+		return err
 	case batch && (len(files) > 0 || execute):
-		return false, cli.Errorf("Only one of --batch, --execute and a file can be given")
+		return cli.Errorf("Only one of --batch, --execute and a file can be given")
 	case execute && len(files) > 0:
-		return false, cli.Hinted(cli.Errorf("Only one of --execute and a file can be given"), "give variables as NAME=VALUE; %s is not of this form", files[0])
+		return cli.Hinted(cli.Errorf("Only one of --execute and a file can be given"), "give variables as NAME=VALUE; %s is not of this form", files[0])
 	}
 	if err := o.Once(); err != nil {
-		return false, err
+		return err
 	}
 	human := v.Format == output.Human
 	settings := v.Evaluator
@@ -150,35 +150,35 @@ func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) (failed bool, err
 	}
 	if o.facts.Given {
 		if settings.Facts, err = environment.ReadFacts(ctx, o.facts.Text); err != nil {
-			return false, err
+			return err
 		}
 	}
 	l := program.NewEvaluator(settings)
 	if batch {
-		return false, v.evalBatch(ctx, l, o)
+		return v.evalBatch(ctx, l, o)
 	}
 	s, err := o.One(ctx, v.Input, files)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if !s.Template {
 		if err := v.setVariables(l); err != nil {
-			return false, err
+			return err
 		}
 	}
 	e := l.Evaluate(ctx, s)
 	if human {
 		if err := listing.PrintSaid(v.Console, v.ErrColor, e.Errors...); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if err := listing.PrintEvaluation(v.Out, v.Format, v.Terminal, v.Color, e); err != nil {
-		return false, err
+		return err
 	}
 	if len(e.Errors) > 0 && human {
 		_, _ = io.WriteString(v.Console, advice(s, e.Errors))
 	}
-	return len(e.Errors) > 0, nil
+	return cli.Failed(len(e.Errors) > 0, nil)
 }
 
 // setVariables makes the given values variables of the top scope.

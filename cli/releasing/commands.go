@@ -112,22 +112,29 @@ func DiffArguments(args []string) error {
 	return nil
 }
 
-// Diff compares two releases and prints the differences. different is set only with --exit-code.
-func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) (different bool, err error) {
+// Diff compares two releases and prints the differences. With --exit-code, it returns cli.ErrDifferent if
+// there are any.
+func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) error {
 	a, _, before, err := v.find(ctx, &o.StateOptions, o.before)
 	if err != nil {
-		return false, err
+		return err
 	}
 	_, _, after, err := v.find(ctx, &o.StateOptions, o.after)
 	if err != nil {
-		return false, err
+		return err
 	}
 	d, err := a.Compare(ctx, before, after, v.Vault)
 	if err != nil {
-		return false, failed(err)
+		return failed(err)
 	}
 	found := &site.Differences{Changes: d.Changes, Before: d.Removed, After: d.Added}
-	return o.exitCode && found.Count() > 0, listing.PrintDifferences(v.Out, v.How, found)
+	if err := listing.PrintDifferences(v.Out, v.How, found); err != nil {
+		return err
+	}
+	if o.exitCode && found.Count() > 0 {
+		return cli.ErrDifferent
+	}
+	return nil
 }
 
 // SignOptions are those of release sign.

@@ -49,35 +49,35 @@ func (o *CreateOptions) Check() error {
 	return nil
 }
 
-// Create creates a release and prints it. without is set if a node could not be compiled. No
-// release is created then.
-func (v *Invocation) Create(ctx context.Context, o *CreateOptions) (without bool, err error) {
+// Create creates a release and prints it. If a node could not be compiled, it creates no release and returns
+// cli.ErrFailed.
+func (v *Invocation) Create(ctx context.Context, o *CreateOptions) error {
 	a, err := v.archive(ctx, &o.StateOptions)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := v.standard(o); err != nil {
-		return false, err
+		return err
 	}
 	how := release.Options{Author: v.Author, Environment: o.Environment(), Vault: v.Vault, Waiting: v.waiting}
 	fill := func(ctx context.Context, d *release.Draft) error { return v.read(ctx, d, o.from) }
 	if o.from == "" {
 		if how.Code, err = v.code(ctx, o); err != nil {
-			return false, err
+			return err
 		}
 		fill = func(ctx context.Context, d *release.Draft) error { return v.compile(ctx, d, o) }
 	}
 	r, err := a.Create(ctx, how, fill)
 	if errors.Is(err, errCompile) {
-		return true, nil
+		return cli.ErrFailed
 	}
 	if ctx.Err() != nil {
-		return false, run.ErrStopped // the user knows
+		return run.ErrStopped // the user knows
 	}
 	if err != nil {
-		return false, failed(err)
+		return failed(err)
 	}
-	return false, listing.PrintCreated(v.Out, v.How, r)
+	return listing.PrintCreated(v.Out, v.How, r)
 }
 
 // standard chooses the code of the project if no option names any.

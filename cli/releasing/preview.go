@@ -56,30 +56,30 @@ func (o *PreviewOptions) Check() error {
 	return o.targets.Check()
 }
 
-// Preview carries out release preview: it applies the catalogs of a release in noop mode, and prints the changes. failed is
-// set if a node failed or has more changes than the limit.
-func (v *Invocation) Preview(ctx context.Context, o *PreviewOptions) (failed bool, err error) {
+// Preview carries out release preview: it applies the catalogs of a release in noop mode, and prints the changes. It returns
+// cli.ErrFailed if a node failed or has more changes than the limit.
+func (v *Invocation) Preview(ctx context.Context, o *PreviewOptions) error {
 	a, err := v.archive(ctx, &o.StateOptions)
 	if err != nil {
-		return false, err
+		return err
 	}
 	r, err := v.admitted(ctx, a, o.name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if o.targets.Ways() == 0 {
 		o.targets.Names = r.Names()
 	}
 	targets, err := v.Targets(ctx, &o.targets)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := inRelease(r, targets); err != nil {
-		return false, err
+		return err
 	}
 	helpers, err := embedded.Built()
 	if err != nil {
-		return false, err
+		return err
 	}
 	p := &previewer{v: v, archive: a, release: r, delivery: v.Delivery}
 	p.shown = listing.Preview{Preview: &preview.Preview{}, Release: r, Nodes: len(targets), Limited: o.most.Given}
@@ -89,11 +89,11 @@ func (v *Invocation) Preview(ctx context.Context, o *PreviewOptions) (failed boo
 	d := &p.delivery
 	d.Helpers, d.Noop, d.Seq, d.Open = helpers, true, int64(r.Sequence), a.Open(ctx)
 	if err := v.Act(ctx, o.concurrency, targets, p, event.Func(p.Event)); err != nil {
-		return false, err
+		return err
 	}
 	p.shown.Sort()
 	err = listing.PrintPreview(v.Out, v.How, &p.shown, v.How.Format == layout.NDJSON)
-	return len(p.shown.Failures) > 0 || p.shown.Beyond() != nil, err
+	return cli.Failed(len(p.shown.Failures) > 0 || p.shown.Beyond() != nil, err)
 }
 
 // admitted returns a release that can be rolled out; the last one without a name.

@@ -215,7 +215,7 @@ func (o *AbortOptions) Bind(b *cli.Binder) {
 }
 
 // Abort carries out rollout abort. If no process drives the rollout, it brings the rollout to its end.
-func (v *Invocation) Abort(ctx context.Context, o *AbortOptions) (Code, error) {
+func (v *Invocation) Abort(ctx context.Context, o *AbortOptions) error {
 	return v.steer(ctx, &o.CommandOptions, func(*rollout.State) (rollout.Event, error) {
 		mode := rollout.Drain
 		if o.cancel {
@@ -227,19 +227,19 @@ func (v *Invocation) Abort(ctx context.Context, o *AbortOptions) (Code, error) {
 
 // Rollback carries out rollout rollback: also of a rollout that has ended. If no process drives the rollout, it drives
 // the rollback.
-func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, error) {
+func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) error {
 	b, id, s, err := v.find(ctx, &o.RolloutOptions)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	later, node, err := b.ledger.Since(ctx, s)
 	if err != nil {
-		return Fails, failed(err)
+		return failed(err)
 	}
 	if later != "" {
 		e := fault.New(ledger.Kind, "The later rollout %s has the node %s, so the rollout %s cannot be rolled back", later, node, id)
 		e.Hint = fmt.Sprintf("roll back the later rollout first (bolt rollout rollback %s), or abort it if it has not started (bolt rollout abort %[1]s)", later)
-		return Fails, e
+		return e
 	}
 	return v.steer(ctx, o, func(s *rollout.State) (rollout.Event, error) {
 		if s.Ended() { // a rollout that has succeeded must not become one that has failed
@@ -253,35 +253,35 @@ func (v *Invocation) Rollback(ctx context.Context, o *CommandOptions) (Code, err
 
 // steer appends the event of a person, and drives the rollout unless another process does. The command
 // succeeds if the rollout ends as wanted.
-func (v *Invocation) steer(ctx context.Context, o *CommandOptions, make func(*rollout.State) (rollout.Event, error), wanted rollout.Phase) (Code, error) {
+func (v *Invocation) steer(ctx context.Context, o *CommandOptions, make func(*rollout.State) (rollout.Event, error), wanted rollout.Phase) error {
 	b, id, _, err := v.find(ctx, &o.RolloutOptions)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	if _, err := b.ledger.Command(ctx, id, make); err != nil {
-		return Fails, failed(err)
+		return failed(err)
 	}
 	defer v.deliverAnyhow(ctx, b)()
-	code, err := v.drive(ctx, b, id, func(d *driver.Options) { d.Pause = true })
+	err = v.drive(ctx, b, id, func(d *driver.Options) { d.Pause = true })
 	if _, held := errors.AsType[*store.HeldError](err); held {
 		if v.Format.Data {
 			s, err := b.ledger.Load(ctx, id)
 			if err != nil {
-				return Fails, failed(err)
+				return failed(err)
 			}
-			return Succeeds, layout.WriteDocument(v.Out, s.Status())
+			return layout.WriteDocument(v.Out, s.Status())
 		}
-		return Succeeds, v.say("%s: the process that drives the rollout carries it out.", id)
+		return v.say("%s: the process that drives the rollout carries it out.", id)
 	}
-	if err != nil {
-		return Fails, err
+	if err != nil && !errors.Is(err, cli.ErrFailed) && !errors.Is(err, cli.ErrWaits) {
+		return err
 	}
-	s, err := b.ledger.Load(context.WithoutCancel(ctx), id)
-	if err != nil {
-		return Fails, failed(err)
+	s, lerr := b.ledger.Load(context.WithoutCancel(ctx), id)
+	if lerr != nil {
+		return failed(lerr)
 	}
 	if phase, _ := s.Phase(); phase == wanted {
-		code = Succeeds
+		return nil
 	}
-	return code, nil
+	return err
 }

@@ -46,37 +46,37 @@ func (o *StartOptions) Bind(b *cli.Binder) {
 }
 
 // Start carries out rollout start.
-func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
+func (v *Invocation) Start(ctx context.Context, o *StartOptions) error {
 	b, err := v.open(ctx, &o.StateOptions)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	sent, err := v.deliver(ctx, b)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	defer sent()
 	created, err := v.draft(ctx, b, &o.PlanOptions)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	created.Reason = o.reason
 	if !o.yes {
 		if v.Confirm == nil || v.Format.Data {
-			return Fails, cli.Hinted(cli.Errorf("A rollout without a terminal needs the option --yes"), "'bolt rollout plan' prints the waves and does nothing")
+			return cli.Hinted(cli.Errorf("A rollout without a terminal needs the option --yes"), "'bolt rollout plan' prints the waves and does nothing")
 		}
 		if err := v.printPlan(created); err != nil {
-			return Fails, err
+			return err
 		}
 		if sure, err := v.Confirm(ctx, "Start this rollout? [y/N] "); err != nil || !sure {
-			return Fails, err
+			return cli.Failed(true, err)
 		}
 	}
 	for {
 		err := b.ledger.Create(ctx, created, v.holder())
 		if errors.Is(err, ledger.ErrMoved) {
 			if created, err = v.draft(ctx, b, &o.PlanOptions); err != nil {
-				return Fails, err
+				return err
 			}
 			created.Reason = o.reason
 			continue
@@ -84,12 +84,12 @@ func (v *Invocation) Start(ctx context.Context, o *StartOptions) (Code, error) {
 		busy, is := errors.AsType[*ledger.BusyError](err)
 		if !is {
 			if err != nil {
-				return Fails, failed(err)
+				return failed(err)
 			}
 			break
 		}
 		if err := v.makeRoom(ctx, b, created, busy); err != nil {
-			return Fails, err
+			return err
 		}
 	}
 	fmt.Fprintf(v.Console, "This rollout is %s.\n", created.Rollout)
@@ -157,24 +157,25 @@ type AdvanceOptions struct{ RolloutOptions }
 
 // Advance carries out rollout advance: it performs all due steps. Without an argument, it does this for all rollouts that have
 // not ended. An error of one rollout does not keep the others from advancing.
-func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, error) {
+func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) error {
 	b, err := v.open(ctx, &o.StateOptions)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	defer v.deliverAnyhow(ctx, b)()
 	if o.rollout != "" {
 		id, err := b.ledger.Find(ctx, o.rollout)
 		if err != nil {
-			return Fails, failed(err)
+			return failed(err)
 		}
 		return v.advance(ctx, b, id)
 	}
 	ids, err := b.ledger.IDs(ctx)
 	if err != nil {
-		return Fails, failed(err)
+		return failed(err)
 	}
-	code, none := Succeeds, true
+	var worst error // nil, then ErrWaits, then ErrFailed
+	none := true
 	for _, id := range ids {
 		if ledger.IsRollback(id) { // the driver of the parent drives a rollback
 			continue
@@ -185,38 +186,38 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) (Code, erro
 				continue
 			}
 			none = false
-			got := Fails
 			if err == nil {
 				err = e.Damaged
 			}
 			if err == nil {
-				got, err = v.advance(ctx, b, id)
+				err = v.advance(ctx, b, id)
 			}
-			if errors.Is(err, run.ErrStopped) {
-				return Fails, err
+			if errors.Is(err, run.ErrStopped) || errors.Is(err, cli.ErrWrite) {
+				return err
 			}
-			if err != nil {
+			if !cli.Complete(err) {
 				v.Logs.Warn("rollout_advance", fmt.Sprintf("The rollout %s did not advance: %v", id, err))
+				err = cli.ErrFailed
 			}
-			if code == Succeeds || got == Fails {
-				code = got
+			if worst == nil || err == cli.ErrFailed {
+				worst = err
 			}
 		}
 	}
 	if none && !v.Format.Data {
-		return code, v.say("No rollout has to be advanced.")
+		return v.say("No rollout has to be advanced.")
 	}
-	return code, nil
+	return worst
 }
 
 // advance performs the due steps of one rollout, unless another process drives it.
-func (v *Invocation) advance(ctx context.Context, b *book, id string) (Code, error) {
-	code, err := v.drive(ctx, b, id, func(o *driver.Options) { o.Once = true })
+func (v *Invocation) advance(ctx context.Context, b *book, id string) error {
+	err := v.drive(ctx, b, id, func(o *driver.Options) { o.Once = true })
 	if held, is := errors.AsType[*store.HeldError](err); is {
 		fmt.Fprintf(v.Console, "The rollout %s is driven by %s.\n", id, held.Holder)
-		return Succeeds, nil
+		return nil
 	}
-	return code, err
+	return err
 }
 
 // ResumeOptions are those of rollout resume.
@@ -232,10 +233,10 @@ func (o *ResumeOptions) Bind(b *cli.Binder) {
 }
 
 // Resume carries out rollout resume: it ends a pause of the rollout or of its rollback, and drives the rollout unless another process does so.
-func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) (Code, error) {
+func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) error {
 	b, id, s, err := v.find(ctx, &o.RolloutOptions)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	paused := ""
 	if is, _ := s.Paused(); is {
@@ -244,7 +245,7 @@ func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) (Code, error)
 	if rollback, pending := s.Rollback(); pending {
 		back, err := b.ledger.Load(ctx, rollback)
 		if err != nil {
-			return Fails, failed(err)
+			return failed(err)
 		}
 		if is, _ := back.Paused(); is {
 			paused = rollback
@@ -255,7 +256,7 @@ func (v *Invocation) Resume(ctx context.Context, o *ResumeOptions) (Code, error)
 			return &rollout.Resumed{By: v.User, Reason: o.reason}, nil
 		})
 		if err != nil {
-			return Fails, failed(err)
+			return failed(err)
 		}
 	}
 	defer v.deliverAnyhow(ctx, b)()
@@ -277,14 +278,14 @@ func (v *Invocation) find(ctx context.Context, o *RolloutOptions) (*book, string
 }
 
 // drive drives a rollout, prints its events, and then its end.
-func (v *Invocation) drive(ctx context.Context, b *book, id string, change func(*driver.Options)) (Code, error) {
+func (v *Invocation) drive(ctx context.Context, b *book, id string, change func(*driver.Options)) error {
 	end, err := v.driveOne(ctx, b, id, change)
 	if err != nil {
-		return Fails, failed(err)
+		return failed(err)
 	}
 	s, err := b.ledger.Load(context.WithoutCancel(ctx), id)
 	if err != nil {
-		return Fails, failed(err)
+		return failed(err)
 	}
 	switch v.Format {
 	case layout.JSON:
@@ -293,22 +294,26 @@ func (v *Invocation) drive(ctx context.Context, b *book, id string, change func(
 	default:
 		err = v.printEnd(s, end)
 	}
-	return codeOf(end), err
+	if err != nil {
+		return err
+	}
+	return outcome(end)
 }
 
-func codeOf(end *driver.End) Code {
+// outcome returns nil, cli.ErrFailed or cli.ErrWaits for the end of a driver.
+func outcome(end *driver.End) error {
 	switch end.Phase {
 	case rollout.Succeeded:
-		return Succeeds
+		return nil
 	case rollout.Failed, rollout.Aborted, rollout.RolledBack, rollout.SupersededPhase:
-		return Fails
+		return cli.ErrFailed
 	case rollout.PausedPhase, rollout.AwaitingApproval, rollout.AwaitingWindow:
-		return Waits
+		return cli.ErrWaits
 	}
 	if end.Stopped {
-		return Waits
+		return cli.ErrWaits
 	}
-	return Succeeds // of advance: all due steps are done
+	return nil // of advance: all due steps are done
 }
 
 func (v *Invocation) driveOne(ctx context.Context, b *book, id string, change func(*driver.Options)) (*driver.End, error) {

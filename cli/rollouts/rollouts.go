@@ -2,7 +2,7 @@
 // options. Each command has a struct of options and a method of Invocation.
 //
 // Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped, unless the
-// command drives a rollout: then the rollout is paused, and the code is Waits.
+// command drives a rollout: then the rollout is paused, and the error is cli.ErrWaits.
 package rollouts
 
 import (
@@ -81,16 +81,6 @@ type Invocation struct {
 	// Keeper returns the keeper of reports in a state directory; nil if none are kept.
 	Keeper func(state string) *fleet.Keeper
 }
-
-// A Code is how a command that drives rollouts has ended.
-type Code int
-
-// The codes: those of exit statuses.
-const (
-	Succeeds Code = 0
-	Fails    Code = 1
-	Waits    Code = 3 // paused, or it waits for an approval or a window
-)
 
 // StateOptions is the option of all commands of rollouts.
 type StateOptions struct{ state string }

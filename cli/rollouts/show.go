@@ -174,7 +174,7 @@ func (v *Invocation) printEnd(s *rollout.State, end *driver.End) error {
 	switch {
 	case end.Phase == rollout.AwaitingApproval:
 		hint = "bolt rollout approve " + id + ", then bolt rollout resume " + id
-	case codeOf(end) == Waits:
+	case outcome(end) == cli.ErrWaits:
 		hint = "bolt rollout resume " + id
 	case !end.Phase.Ended() && !end.Next.IsZero():
 		hint = "bolt rollout advance " + id + ", not before " + untilText(end.Next)

@@ -69,30 +69,30 @@ func CompleteWebhook(_ context.Context, q cli.Query) cli.Completions {
 }
 
 // Webhook carries out rollout webhook test: it sends a test event once to each webhook. It fails if one of them does not take it.
-func (v *Invocation) Webhook(ctx context.Context, _ *WebhookOptions) (Code, error) {
+func (v *Invocation) Webhook(ctx context.Context, _ *WebhookOptions) error {
 	hooks, err := v.Webhooks(ctx)
 	if err != nil {
-		return Fails, err
+		return err
 	}
 	if len(hooks) == 0 {
 		e := fault.New(ledger.Kind, "The project has no webhooks")
 		e.Hint = "list them under webhooks in bolt-project.yaml"
-		return Fails, e
+		return e
 	}
 	d := webhook.New(ctx, v.webhookOptions(nil, hooks))
 	defer d.Close()
 	probes, err := d.Test(ctx)
 	if err != nil {
-		return Fails, failed(err)
+		return failed(err)
 	}
-	code := Succeeds
+	lost := false
 	for _, p := range probes {
 		if !p.OK {
-			code = Fails
+			lost = true
 		}
 	}
 	if v.Format.Data {
-		return code, layout.WriteDocument(v.Out, map[string]any{webhook.Key: probes})
+		return cli.Failed(lost, layout.WriteDocument(v.Out, map[string]any{webhook.Key: probes}))
 	}
 	for _, p := range probes {
 		text := "has not taken the test event: " + p.Reason
@@ -100,8 +100,8 @@ func (v *Invocation) Webhook(ctx context.Context, _ *WebhookOptions) (Code, erro
 			text = "has taken the test event in " + p.Took.Round(time.Millisecond).String()
 		}
 		if err := v.say("%s %s", p.Webhook, safetext.TerminalString(safetext.OneLine(text))); err != nil {
-			return Fails, err
+			return err
 		}
 	}
-	return code, nil
+	return cli.Failed(lost, nil)
 }

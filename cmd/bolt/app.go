@@ -91,11 +91,14 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if slices.Contains(c.Lists, onModules) {
 		a.warnHidden()
 	}
+	if slices.Contains(c.Lists, onHiera) || slices.Contains(c.Lists, onPuppet) {
+		a.warnModulepath()
+	}
 	a.log.Debug("started", "version", version, "command", c.Name, "project", a.project.Dir)
 	err = bound.run(ctx, a)
 	a.savePlugins(ctx)
 	a.kept.Warn(a.logs.Warn)
-	if err == nil || errors.Is(err, errFailedTargets) || errors.Is(err, errPrinted) || errors.Is(err, errDifferent) || errors.Is(err, errWaits) || errors.Is(err, errWrite) {
+	if cli.Complete(err) {
 		return err
 	}
 	if _, ok := errors.AsType[*cli.UsageError](err); ok {
@@ -107,7 +110,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 		fault.PrintCauses(sys.err, err)
 	}
 	o, is := bound.options.(besider)
-	beside := is && o.beside()
+	beside := is && o.Beside()
 	out, color := sys.out, a.Color()
 	if beside || c.data && !a.format().Data {
 		out, color = sys.err, a.ErrColor()

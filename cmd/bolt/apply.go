@@ -20,19 +20,13 @@ func (a *app) applying() *applying.Invocation {
 	}
 }
 
-func runApply(ctx context.Context, a *app, o *applying.ManifestOptions) error {
-	a.warnModulepath()
-	return outcome(a.applying().Manifest(ctx, o))
-}
-
 func runPolicyApply(ctx context.Context, a *app, o *applying.PolicyOptions) error {
 	a.warnPolicies()
-	a.warnModulepath()
 	known, err := a.config.PolicyNames()
 	if err != nil {
 		return err
 	}
-	return outcome(a.applying().Policy(ctx, o, known))
+	return stopped(a.applying().Policy(ctx, o, known))
 }
 
 func runPuppetResource(ctx context.Context, a *app, o *applying.ResourceOptions) error {

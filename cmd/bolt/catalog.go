@@ -32,54 +32,12 @@ func (a *app) catalogs() *catalogs.Invocation {
 	return v
 }
 
-type compileOptions struct{ catalogs.CompileOptions }
-
-// beside makes bolt print errors on standard error, because standard output
-// has catalogs.
-func (o *compileOptions) beside() bool { return true }
-
-func runCatalogCompile(ctx context.Context, a *app, o *compileOptions) error {
+func runCatalogCompile(ctx context.Context, a *app, o *catalogs.CompileOptions) error {
 	if o.Stores() {
 		a.config.Format = "json" // for errors
 	}
 	if o.OneNode() {
 		collectLate(64) // enough for 10,000 resources
 	}
-	a.warnModulepath()
-	failed, err := a.catalogs().Compile(ctx, &o.CompileOptions)
-	return outcome(failed, err)
-}
-
-// outcome returns the error of work whose failures were printed.
-func outcome(failed bool, err error) error {
-	if err == nil && failed {
-		return errFailedTargets
-	}
-	return stopped(err)
-}
-
-type showCatalogOptions struct{ catalogs.ShowOptions }
-
-// beside makes bolt print errors on standard error if standard output has a
-// drawing.
-func (o *showCatalogOptions) beside() bool { return o.Draws() }
-
-func (o *showCatalogOptions) formats(all []string) ([]string, string) { return o.Formats(all) }
-
-func runCatalogShow(ctx context.Context, a *app, o *showCatalogOptions) error {
-	return stopped(a.catalogs().Show(ctx, &o.ShowOptions))
-}
-
-func runCatalogDiff(ctx context.Context, a *app, o *catalogs.DiffOptions) error {
-	a.warnModulepath()
-	different, failed, err := a.catalogs().Diff(ctx, o)
-	if err == nil && !failed && different {
-		return errDifferent
-	}
-	return outcome(failed, err)
-}
-
-func runCatalogFind(ctx context.Context, a *app, o *catalogs.FindOptions) error {
-	found, err := a.catalogs().Find(ctx, o)
-	return outcome(!found, err)
+	return stopped(a.catalogs().Compile(ctx, o))
 }

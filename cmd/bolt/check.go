@@ -61,7 +61,7 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 		return err
 	}
 	if o, ok := bound.options.(targeter); ok {
-		if err := o.checkTargets(); err != nil {
+		if err := o.CheckTargets(); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func checkFlags(p *cli.Program, c *command, bound *bound, given cli.Values, inve
 // hint for values that the options exclude.
 func formatsOf(c *command, options any) (formats []string, hint string) {
 	if o, ok := options.(narrower); ok {
-		return o.formats(c.Formats)
+		return o.Formats(c.Formats)
 	}
 	return c.Formats, ""
 }

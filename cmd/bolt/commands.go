@@ -6,6 +6,7 @@ import (
 	"bolt/cli"
 	"bolt/cli/applying"
 	"bolt/cli/catalogs"
+	"bolt/cli/collecting"
 	"bolt/cli/programs"
 	"bolt/pool/control"
 )
@@ -53,7 +54,7 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{nil, cli.AnyFile},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onDownload, onRolling}, actionLists...),
 		}},
-		{run: with(runApply), targets: true, Command: cli.Command{
+		{run: by((*app).applying, (*applying.Invocation).Manifest), targets: true, Command: cli.Command{
 			Name: "apply", Args: "[FILE]", Check: cli.OneArgument,
 			Complete: []cli.Completer{cli.FileOf("pp")},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onExecute}, applyLists...),
@@ -93,15 +94,15 @@ func (s system) commands() []command {
 			Name: "lookup", Args: "KEY [NAME=VALUE...]", Check: wordsOfLookup,
 			Exit: exitFound, Formats: eventFormats, Lists: []string{onHiera, onLookup, onTimeout, onResults, onFold, onTargets, onInventory, onModules},
 		}},
-		{run: with(collectFacts), targets: true, Command: cli.Command{
+		{run: by((*app).collecting, (*collecting.Invocation).Collect), targets: true, Command: cli.Command{
 			Name: "facts collect", Check: noWordsButTargets,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onCollect, onAged}, actionLists...),
 		}},
-		{run: with(showFacts), Command: cli.Command{
+		{run: by((*app).collecting, (*collecting.Invocation).Show), Command: cli.Command{
 			Name: "facts show", Check: noWordsButTargets,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onFacts, onAged},
 		}},
-		{run: with(forgetFacts), Command: cli.Command{
+		{run: by((*app).collecting, (*collecting.Invocation).Forget), Command: cli.Command{
 			Name: "facts forget", Check: noWordsButTargets,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onAged},
 		}},
@@ -217,17 +218,17 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{cli.FileOf("pp", "yaml", "yml")},
 			Exit:     "0  the catalogs of all nodes were compiled\n1  one was not; or ", Formats: compileFormats, Lists: []string{onExecute, onCompile, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
 		}},
-		{run: with(runCatalogShow), voice: noFiles, Command: cli.Command{
+		{run: by((*app).catalogs, (*catalogs.Invocation).Show), voice: noFiles, Command: cli.Command{
 			Name: "catalog show", Args: "FILE [RESOURCE]", Check: catalogs.ShowArguments,
 			Complete: []cli.Completer{cli.FileOf("json")},
 			Exit:     exitShown, Formats: showFormats,
 		}},
-		{run: with(runCatalogDiff), Command: cli.Command{
+		{run: by((*app).catalogs, (*catalogs.Invocation).Diff), Command: cli.Command{
 			Name: "catalog diff", Args: "BEFORE [AFTER]", Check: catalogs.DiffArguments,
 			Complete: []cli.Completer{cli.AnyFile, cli.AnyFile},
 			Exit:     "0  the catalogs were compared\n2  with --exit-code: they differ\n1  they could not be read or compiled; or ", Formats: listFormats, Lists: []string{onDiff, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory},
 		}},
-		{run: with(runCatalogFind), voice: noFiles, Command: cli.Command{
+		{run: by((*app).catalogs, (*catalogs.Invocation).Find), voice: noFiles, Command: cli.Command{
 			Name: "catalog find", Args: "RESOURCE PATH...", Check: catalogs.FindArguments,
 			Rest: cli.AnyFile,
 			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
@@ -237,17 +238,17 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{applying.CompleteType},
 			Exit:     exitAction, Formats: eventFormats, Lists: actionLists,
 		}},
-		{run: with(runPuppetValidate), voice: noFiles, Command: cli.Command{
+		{run: by((*app).programs, (*programs.Invocation).Validate), voice: noFiles, Command: cli.Command{
 			Name: "puppet validate", Args: "FILE...", Check: programs.NeedFile,
 			Rest: cli.FileOf("pp", "epp"),
 			Exit: exitValidate, Formats: plainFormats, Lists: []string{onPuppet, onModules},
 		}},
-		{run: with(runPuppetDump), voice: noFiles, data: true, Command: cli.Command{
+		{run: by((*app).programs, (*programs.Invocation).Dump), voice: noFiles, data: true, Command: cli.Command{
 			Name: "puppet dump", Args: "[FILE...]", Check: cli.AnyArguments,
 			Rest: cli.FileOf("pp", "epp"),
 			Exit: exitDump, Formats: treeFormats, Lists: []string{onPuppet, onExecute, onDump},
 		}},
-		{run: with(runPuppetEval), voice: noFiles, data: true, Command: cli.Command{
+		{run: by((*app).programs, (*programs.Invocation).Eval), voice: noFiles, data: true, Command: cli.Command{
 			Name: "puppet eval", Args: "[FILE] [NAME=VALUE...]", Check: cli.AnyArguments,
 			Complete: []cli.Completer{cli.FileOf("pp", "epp")},
 			Exit:     exitEval, Formats: plainFormats, Lists: []string{onPuppet, onExecute, onEval, onFactFile, onTimeout, onHiera, onModules},

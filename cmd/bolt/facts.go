@@ -57,18 +57,6 @@ func (a *app) factsTask(ctx context.Context) (task run.Action, builtIn bool, err
 	return task, t.Module.BuiltIn(), err
 }
 
-func collectFacts(ctx context.Context, a *app, o *collecting.CollectOptions) error {
-	return a.collecting().Collect(ctx, o)
-}
-
-func showFacts(ctx context.Context, a *app, o *collecting.ShowOptions) error {
-	return stopped(a.collecting().Show(ctx, o))
-}
-
-func forgetFacts(ctx context.Context, a *app, o *collecting.ForgetOptions) error {
-	return stopped(a.collecting().Forget(ctx, o))
-}
-
 // cacheDir returns a directory in the user's cache; "" if there is none.
 func (a *app) cacheDir(name string) string {
 	return project.UserCache(a.sys.env("XDG_CACHE_HOME"), home(a.sys), name)

@@ -52,7 +52,7 @@ func (o *lookupOptions) Bind(b *cli.Binder) {
 
 func (o *lookupOptions) Check() error { return o.results.Check() }
 
-func (o *lookupOptions) checkTargets() error {
+func (o *lookupOptions) CheckTargets() error {
 	switch {
 	case o.planned && (o.targets.Named() || o.targets.Choosing()):
 		return usagef("The 'lookup' command accepts either targeting option OR --plan-hierarchy.")
@@ -65,8 +65,8 @@ func (o *lookupOptions) checkTargets() error {
 	return nil
 }
 
-// formats returns the formats of a list with --plan-hierarchy: one value is not a stream of events.
-func (o *lookupOptions) formats(all []string) ([]string, string) {
+// Formats returns the formats of a list with --plan-hierarchy: one value is not a stream of events.
+func (o *lookupOptions) Formats(all []string) ([]string, string) {
 	if o.planned {
 		return listFormats, "with --plan-hierarchy there is one answer, and no stream of events: --format json prints it"
 	}
@@ -74,7 +74,6 @@ func (o *lookupOptions) formats(all []string) ([]string, string) {
 }
 
 func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
-	a.warnModulepath()
 	variables, ignored, err := lookup.ParseVariables(o.variables)
 	if err != nil {
 		return usagef("%v", err)

@@ -106,18 +106,13 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 	return exitFailed
 }
 
+// Short names of the errors that choose exit codes.
 var (
-	// errFailedTargets means that everything was printed, and some targets failed.
-	errFailedTargets = errors.New("some targets failed")
-	// errWrite means that standard output cannot be written to any more, so the work
-	// was stopped.
-	errWrite = errors.New("results could not be written, so the work was stopped")
-	// errDifferent means that everything was printed, and differences were found.
-	errDifferent = errors.New("there are differences")
-	// errWaits means that everything was printed, and a rollout waits.
-	errWaits = errors.New("the rollout waits")
-	// errPrinted means that the error was printed already.
-	errPrinted = errors.New("failed")
+	errFailedTargets = cli.ErrFailed
+	errWrite         = cli.ErrWrite
+	errDifferent     = cli.ErrDifferent
+	errWaits         = cli.ErrWaits
+	errPrinted       = cli.ErrFailed
 )
 
 // A besideError is the error of a command whose standard output is data. It is

@@ -52,9 +52,9 @@ func (o *planOptions) Bind(b *cli.Binder) {
 	o.targets.Bind(b)
 }
 
-// checkTargets rejects selection options without targets: a plan does not need targets,
+// CheckTargets rejects selection options without targets: a plan does not need targets,
 // and ignores targets that only the selection options name.
-func (o *planOptions) checkTargets() error {
+func (o *planOptions) CheckTargets() error {
 	if !o.targets.Named() && o.targets.Choosing() {
 		return hinted(usagef("Options such as '--limit' need targets of which they leave some"), "name them with --targets (-t), or with --where among all of the inventory")
 	}

@@ -39,17 +39,17 @@ type bound struct {
 type checker interface{ Check() error }
 
 // A targeter is options that can have an error about targets, which is checked before.
-type targeter interface{ checkTargets() error }
+type targeter interface{ CheckTargets() error }
 
 // A narrower is options that reduce the values of --format of a command. It returns a hint for the
 // other values.
 type narrower interface {
-	formats(all []string) (some []string, hint string)
+	Formats(all []string) (some []string, hint string)
 }
 
 // A besider is options with which errors are on standard error in every format, because
 // standard output is for other data.
-type besider interface{ beside() bool }
+type besider interface{ Beside() bool }
 
 // bare returns the action of a command that has no options.
 func bare(run func(ctx context.Context, a *app) error) action {
@@ -67,6 +67,15 @@ func with[O any, P interface {
 		o.Bind(b)
 		return &bound{options: o, names: b.Names(), err: b.Err(), run: func(ctx context.Context, a *app) error { return run(ctx, a, o) }}
 	}
+}
+
+// by returns the action of a command that the package of its subject carries out: run is a method of v, which has
+// the parts of the invocation that the package uses.
+func by[V, O any, P interface {
+	*O
+	Bind(b *cli.Binder)
+}](parts func(a *app) V, run func(v V, ctx context.Context, o P) error) action {
+	return with(func(ctx context.Context, a *app, o P) error { return stopped(run(parts(a), ctx, o)) })
 }
 
 // execute carries out one command line.

@@ -29,75 +29,48 @@ func completeReleases(ctx context.Context, a *app, q cli.Query) cli.Completions 
 	return a.releasing().Complete(ctx, &o, q.Prefix)
 }
 
-// released returns the action of a command of releases whose only result is an
-// error.
-func released[O any, P interface {
-	*O
-	Bind(b *cli.Binder)
-}](run func(v *releasing.Invocation, ctx context.Context, o P) error) action {
-	return with(func(ctx context.Context, a *app, o P) error {
-		return stopped(run(a.releasing(), ctx, o))
-	})
-}
-
-func createRelease(v *releasing.Invocation, ctx context.Context, o *releasing.CreateOptions) error {
-	return outcome(v.Create(ctx, o))
-}
-
-func previewRelease(v *releasing.Invocation, ctx context.Context, o *releasing.PreviewOptions) error {
-	return outcome(v.Preview(ctx, o))
-}
-
-func diffReleases(v *releasing.Invocation, ctx context.Context, o *releasing.DiffOptions) error {
-	different, err := v.Diff(ctx, o)
-	if err == nil && different {
-		return errDifferent
-	}
-	return err
-}
-
 // releaseCommands returns the commands of releases.
 func (s system) releaseCommands() []command {
 	names := []cli.Completer{s.opened(completeReleases)}
 	return []command{
-		{run: released(createRelease), Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Create), Command: cli.Command{
 			Name: "release create", Args: "[FILE]", Check: cli.OneArgument,
 			Complete: []cli.Completer{cli.FileOf("pp", "yaml", "yml")},
 			Exit:     "0  there is a new release\n1  a node could not be compiled, or nothing could be stored; or ", Formats: plainFormats,
 			Lists: []string{onRelease, onCreate, onExecute, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
 		}},
-		{run: released((*releasing.Invocation).List), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).List), voice: noFiles, Command: cli.Command{
 			Name: "release list", Check: cli.NoArguments, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease},
 		}},
-		{run: released((*releasing.Invocation).Show), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Show), voice: noFiles, Command: cli.Command{
 			Name: "release show", Args: "[RELEASE]", Check: cli.OneArgument, Complete: names, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease, onSigners},
 		}},
-		{run: released(diffReleases), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Diff), voice: noFiles, Command: cli.Command{
 			Name: "release diff", Args: "BEFORE [AFTER]", Check: releasing.DiffArguments, Complete: append(names, names...),
 			Exit: "0  the releases were compared\n2  with --exit-code: they differ\n1  they could not be read; or ", Formats: plainFormats, Lists: []string{onRelease, onDiff},
 		}},
-		{run: released(previewRelease), Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Preview), Command: cli.Command{
 			Name: "release preview", Args: "[RELEASE]", Check: cli.OneArgument, Complete: names,
 			Exit: "0  the changes of all nodes are known, and are in the limit\n1  a node failed, or has more changes than --max-changes; or ", Formats: eventFormats,
 			Lists: []string{onRelease, onPreview, onAction, onTimeout, onTargets, onInventory},
 		}},
-		{run: released((*releasing.Invocation).Sign), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Sign), voice: noFiles, Command: cli.Command{
 			Name: "release sign", Args: "[RELEASE]", Check: cli.OneArgument, Complete: names,
 			Exit: "0  the release is signed\n1  it could not be signed; or ", Formats: plainFormats, Lists: []string{onRelease, onSign},
 		}},
-		{run: released((*releasing.Invocation).Verify), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Verify), voice: noFiles, Command: cli.Command{
 			Name: "release verify", Args: "[RELEASE]", Check: cli.OneArgument, Complete: names,
 			Exit: "0  the release is whole and signed as it must be\n1  it is not; or ", Formats: plainFormats, Lists: []string{onRelease, onSigners},
 		}},
-		{run: released((*releasing.Invocation).Export), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Export), voice: noFiles, Command: cli.Command{
 			Name: "release export", Args: "RELEASE FILE", Check: releasing.ExportArguments, Complete: append(names, cli.AnyFile),
 			Exit: exitMade, Formats: plainFormats, Lists: []string{onRelease},
 		}},
-		{run: released((*releasing.Invocation).Import), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Import), voice: noFiles, Command: cli.Command{
 			Name: "release import", Args: "FILE", Check: cli.NeedArgument("Must specify a file of \"bolt release export\"."), Complete: []cli.Completer{cli.AnyFile},
 			Exit: "0  the release is there\n1  the file was refused; or ", Formats: plainFormats, Lists: []string{onRelease},
 		}},
-		{run: released((*releasing.Invocation).Collect), voice: noFiles, Command: cli.Command{
+		{run: by((*app).releasing, (*releasing.Invocation).Collect), voice: noFiles, Command: cli.Command{
 			Name: "release gc", Check: cli.NoArguments,
 			Exit: "0  everything was removed\n1  it could not be removed; or ", Formats: plainFormats, Lists: []string{onRelease, onGC, onNoop},
 		}},

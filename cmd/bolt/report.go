@@ -60,14 +60,6 @@ func (a *app) reporting() *reporting.Invocation {
 	return &reporting.Invocation{Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Now: time.Now(), Reports: a.reports, Targets: a.targets}
 }
 
-// reported returns the action of a command of reports.
-func reported[O any, P interface {
-	*O
-	Bind(b *cli.Binder)
-}](run func(v *reporting.Invocation, ctx context.Context, o P) error) action {
-	return with(func(ctx context.Context, a *app, o P) error { return stopped(run(a.reporting(), ctx, o)) })
-}
-
 func completeReported(ctx context.Context, a *app, q cli.Query) cli.Completions {
 	var o reporting.StateOptions
 	o.Bind(cli.NewBinder(a.values, nil))
@@ -84,11 +76,11 @@ func completeReports(ctx context.Context, a *app, q cli.Query) cli.Completions {
 func (s system) reportCommands() []command {
 	nodes := s.opened(completeReported)
 	return []command{
-		{run: reported((*reporting.Invocation).List), voice: noFiles, Command: cli.Command{
+		{run: by((*app).reporting, (*reporting.Invocation).List), voice: noFiles, Command: cli.Command{
 			Name: "report list", Args: "[NODE...]", Check: cli.AnyArguments, Rest: nodes,
 			Exit: "0  the reports were listed\n1  a node has no report; or ", Formats: dataFormats, Lists: []string{onRelease, onSince, onFailed, onTargets, onInventory},
 		}},
-		{run: reported((*reporting.Invocation).Show), voice: noFiles, Command: cli.Command{
+		{run: by((*app).reporting, (*reporting.Invocation).Show), voice: noFiles, Command: cli.Command{
 			Name: "report show", Args: "NODE [RUN]", Check: reporting.ShowArguments, Complete: []cli.Completer{nodes, s.opened(completeReports)},
 			Exit: "0  the report was printed\n1  there is no such report; or ", Formats: dataFormats, Lists: []string{onRelease},
 		}},

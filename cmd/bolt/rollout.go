@@ -166,35 +166,6 @@ func (a *app) planValue(ctx context.Context, name string, params map[string]any)
 	return value, err
 }
 
-// codeError returns the error for the end of a command that drives a rollout.
-func codeError(c rollouts.Code, err error) error {
-	switch {
-	case err != nil:
-		return stopped(err)
-	case c == rollouts.Fails:
-		return errFailedTargets
-	case c == rollouts.Waits:
-		return errWaits
-	}
-	return nil
-}
-
-// rolled returns the action of a command of rollouts whose only result is an error.
-func rolled[O any, P interface {
-	*O
-	Bind(b *cli.Binder)
-}](act func(v *rollouts.Invocation, ctx context.Context, o P) error) action {
-	return with(func(ctx context.Context, a *app, o P) error { return stopped(act(a.rollouts(), ctx, o)) })
-}
-
-// driven returns the action of a command that drives rollouts.
-func driven[O any, P interface {
-	*O
-	Bind(b *cli.Binder)
-}](act func(v *rollouts.Invocation, ctx context.Context, o P) (rollouts.Code, error)) action {
-	return with(func(ctx context.Context, a *app, o P) error { return codeError(act(a.rollouts(), ctx, o)) })
-}
-
 func completeRollouts(ctx context.Context, a *app, q cli.Query) cli.Completions {
 	var o rollouts.StateOptions
 	o.Bind(cli.NewBinder(a.values, nil))
@@ -225,60 +196,60 @@ func (s system) rolloutCommands() []command {
 		}}
 	}
 	return []command{
-		{run: rolled((*rollouts.Invocation).PlanOnly), Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).PlanOnly), Command: cli.Command{
 			Name: "rollout plan", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitShown, Formats: plainFormats,
 			Lists: []string{onRelease, onStrategy, onStages, onParams, onNoop, onTargets, onInventory, onModules},
 		}},
-		{run: driven((*rollouts.Invocation).Start), Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Start), Command: cli.Command{
 			Name: "rollout start", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitRollout, Formats: eventFormats,
 			Lists: append([]string{onStrategy, onStages, onStart, onParams, onRollout, onReason, onNoop, onTargets}, driving...),
 		}},
-		{run: driven((*rollouts.Invocation).Advance), Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Advance), Command: cli.Command{
 			Name: "rollout advance", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Formats: eventFormats,
 			Exit: "0  all that was due was done\n3  a rollout is paused, or waits for an approval or a window\n1  a rollout failed, was aborted or was rolled back; or ", Lists: driving,
 		}},
-		shown("status", rolled((*rollouts.Invocation).Status)),
-		shown("watch", rolled((*rollouts.Invocation).Watch), onWatch),
-		{run: rolled((*rollouts.Invocation).Edit), Command: cli.Command{
+		shown("status", by((*app).rollouts, (*rollouts.Invocation).Status)),
+		shown("watch", by((*app).rollouts, (*rollouts.Invocation).Watch), onWatch),
+		{run: by((*app).rollouts, (*rollouts.Invocation).Edit), Command: cli.Command{
 			Name: "rollout edit", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: plainFormats,
 			Lists: append([]string{onStrategy, onInventory}, steering...),
 		}},
-		asked("pause", rolled((*rollouts.Invocation).Pause)),
-		{run: driven((*rollouts.Invocation).Resume), Command: cli.Command{
+		asked("pause", by((*app).rollouts, (*rollouts.Invocation).Pause)),
+		{run: by((*app).rollouts, (*rollouts.Invocation).Resume), Command: cli.Command{
 			Name: "rollout resume", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitRollout, Formats: eventFormats,
 			Lists: append([]string{onRollout, onReason}, driving...),
 		}},
-		asked("approve", rolled((*rollouts.Invocation).Approve)),
-		asked("reject", rolled((*rollouts.Invocation).Reject)),
-		asked("promote", rolled((*rollouts.Invocation).Promote)),
-		{run: rolled((*rollouts.Invocation).Skip), voice: noFiles, Command: cli.Command{
+		asked("approve", by((*app).rollouts, (*rollouts.Invocation).Approve)),
+		asked("reject", by((*app).rollouts, (*rollouts.Invocation).Reject)),
+		asked("promote", by((*app).rollouts, (*rollouts.Invocation).Promote)),
+		{run: by((*app).rollouts, (*rollouts.Invocation).Skip), voice: noFiles, Command: cli.Command{
 			Name: "rollout skip", Args: "NODE [ROLLOUT]", Check: rollouts.SkipArguments, Complete: append([]cli.Completer{nil}, names...), Exit: exitAsked, Formats: plainFormats, Lists: steering,
 		}},
-		{run: rolled((*rollouts.Invocation).Retry), voice: noFiles, Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Retry), voice: noFiles, Command: cli.Command{
 			Name: "rollout retry", Args: "[ROLLOUT] [NODE...]", Check: cli.AnyArguments, Complete: names, Exit: exitAsked, Formats: plainFormats, Lists: steering,
 		}},
-		{run: driven((*rollouts.Invocation).Abort), Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Abort), Command: cli.Command{
 			Name: "rollout abort", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: eventFormats, Lists: append([]string{onAbort, onReason}, driving...),
 		}},
-		{run: driven((*rollouts.Invocation).Rollback), Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Rollback), Command: cli.Command{
 			Name: "rollout rollback", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names,
 			Exit:    "0  the nodes have their earlier releases\n3  the rollback is paused\n1  the rollback failed, or is not possible; or ",
 			Formats: eventFormats, Lists: append([]string{onReason}, driving...),
 		}},
-		{run: rolled((*rollouts.Invocation).History), voice: noFiles, Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).History), voice: noFiles, Command: cli.Command{
 			Name: "rollout history", Check: cli.NoArguments, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease},
 		}},
-		{run: rolled((*rollouts.Invocation).Collect), voice: noFiles, Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Collect), voice: noFiles, Command: cli.Command{
 			Name: "rollout gc", Check: cli.NoArguments,
 			Exit: "0  everything was removed\n1  it could not be removed; or ", Formats: plainFormats, Lists: []string{onRelease, onGC, onNoop},
 		}},
-		shown("show", rolled((*rollouts.Invocation).Show)),
-		shown("events", rolled((*rollouts.Invocation).Events), onSince, onEvents),
-		{run: rolled((*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{
+		shown("show", by((*app).rollouts, (*rollouts.Invocation).Show)),
+		shown("events", by((*app).rollouts, (*rollouts.Invocation).Events), onSince, onEvents),
+		{run: by((*app).rollouts, (*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{
 			Name: "rollout strategy", Args: "new|check FILE", Check: rollouts.StrategyArguments, Complete: []cli.Completer{rollouts.CompleteStrategy, cli.FileOf("yaml", "yml")},
 			Exit: "0  the file was written, or has no mistakes\n1  the file has mistakes; or ", Formats: plainFormats, Lists: []string{onModules},
 		}},
-		{run: driven((*rollouts.Invocation).Webhook), voice: noFiles, Command: cli.Command{
+		{run: by((*app).rollouts, (*rollouts.Invocation).Webhook), voice: noFiles, Command: cli.Command{
 			Name: "rollout webhook", Args: "test", Check: rollouts.WebhookArguments, Complete: []cli.Completer{rollouts.CompleteWebhook},
 			Exit: "0  all webhooks have taken the event\n1  a webhook has not taken it; or ", Formats: plainFormats,
 		}},

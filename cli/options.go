@@ -37,6 +37,12 @@ func (b *Binder) Switch(name string, into *bool) {
 	}
 }
 
+// NoOptions are the options of a command that has none.
+type NoOptions struct{}
+
+// Bind binds nothing.
+func (*NoOptions) Bind(*Binder) {}
+
 // An Optional is the value of a flag whose absence and whose empty value differ.
 type Optional struct {
 	Text  string

@@ -61,6 +61,15 @@ func (s *InventorySource) read(ctx context.Context, warn Warn, refused func(erro
 	return file.Read(ctx, s.Name, warn)
 }
 
+// Missing reports whether the inventory is a file that does not exist.
+func (s *InventorySource) Missing() bool {
+	if s.text != "" {
+		return false
+	}
+	_, err := os.Stat(s.Name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // warnUnused warns of an inventory in the working directory that is not used, because
 // the directory is not the project.
 func (s *InventorySource) warnUnused(warn Warn) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"sync"
 	"time"
 
@@ -35,7 +33,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	if err != nil {
 		return err
 	}
-	find, err := a.targeting(ctx, &o.Targets)
+	find, err := a.sources.Targeting(ctx, &o.Targets)
 	if err != nil {
 		return err
 	}
@@ -44,7 +42,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 		return terr
 	}
 	if terr == nil && len(targets) == 0 {
-		a.warnNoTargets()
+		a.sources.WarnNone()
 	}
 	if terr == nil && among != nil {
 		targets, terr = among(ctx, targets)
@@ -64,7 +62,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	record := a.recorder()
 	log := &output.Log{Logs: a.logs, WarnCut: !streams && ready.outputs == nil}
 	// If the audit log rejects the action, the head of a document comes before the error.
-	sink := event.Fan(a.rerunSink(), event.Redact(event.Fan(log, shown), a.redacted), record)
+	sink := event.Fan(a.rerunSink(), event.Redact(event.Fan(log, shown), a.sources.Redact), record)
 	first := event.ActionBegin{Action: name, Object: object, Targets: targets}
 	if err == nil {
 		first.Do = facts.Recorded(ready.action)
@@ -89,7 +87,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	})
 	a.sys.remote.Store(true)
 	sum := tasks.TallyOf(ready.action)
-	known := sync.OnceValue(a.inv.Names)
+	known := sync.OnceValue(a.sources.Names)
 	failed := false
 	begin := time.Now()
 	// An error has stopped the work, and the last event returns it again, or has skipped a target.
@@ -123,7 +121,7 @@ func (a *app) warnLowered(concurrency string, targets int) {
 // observe performs an action on targets for a command that prints its results itself. sink gets the events, one at a time.
 func (a *app) observe(ctx context.Context, concurrency string, targets []*inventory.Target, action run.Action, sink event.Sink) error {
 	if len(targets) == 0 {
-		a.warnNoTargets()
+		a.sources.WarnNone()
 	}
 	a.warnLowered(concurrency, len(targets))
 	dialer, err := a.dialer()
@@ -134,7 +132,7 @@ func (a *app) observe(ctx context.Context, concurrency string, targets []*invent
 	shown := a.Around(sink, len(targets))
 	defer shown.Close()
 	record := a.recorder()
-	all := event.Fan(a.rerunSink(), event.Redact(&output.Log{Logs: a.logs}, a.redacted), shown, record)
+	all := event.Fan(a.rerunSink(), event.Redact(&output.Log{Logs: a.logs}, a.sources.Redact), shown, record)
 	if err := all.Event(ctx, event.ActionBegin{Action: action.Name(), Object: action.Object(), Targets: targets, Do: action}); err != nil {
 		return err
 	}
@@ -185,19 +183,6 @@ func (a *app) prepare(o *acting.Options, targets []*inventory.Target, terr error
 	return r, err
 }
 
-// warnNoTargets warns that no target was found, and names the inventory and the next step.
-func (a *app) warnNoTargets() {
-	name := a.source.Name
-	text := fmt.Sprintf("no target of the inventory %s was selected. Run \"bolt inventory show\", and check --targets, --query, --rerun and --where.", name)
-	if a.inv != nil && len(a.inv.AllTargets()) == 0 {
-		text = fmt.Sprintf("the inventory %s has no targets. Add targets to it, or name machines: --targets HOST.", name)
-		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && name != inventoryVariable {
-			text = fmt.Sprintf("the inventory file %s does not exist. Create it, or name machines: --targets HOST.", name)
-		}
-	}
-	a.logs.Warn("no_targets", "Nothing is done: "+text)
-}
-
 // fatal prints the error that ended an action after its output had begun.
 func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 	if werr := sink.Event(ctx, event.FailedBy(err)); werr != nil {
@@ -210,7 +195,7 @@ func (a *app) fatal(ctx context.Context, sink event.Sink, err error) error {
 // hint prints the hint of an error that has been printed, if it has one.
 func (a *app) hint(err error) {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
-		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(a.redacted(f.Hint)))
+		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(a.sources.Redact(f.Hint)))
 	}
 }
 

@@ -8,25 +8,23 @@ import (
 	"os"
 	"os/user"
 	"slices"
-	"sync"
 	"time"
 
 	"bolt/cli"
 	"bolt/cli/input"
+	"bolt/cli/targeting"
+	"bolt/environment"
 	"bolt/environment/unknown"
 	"bolt/event"
-	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
-	"bolt/inventory"
-	"bolt/inventory/plugin"
 	"bolt/modules"
 	"bolt/output"
 	"bolt/output/screen"
 	"bolt/plans"
 	"bolt/project"
-	"bolt/puppetdb"
+	"bolt/run"
 	"bolt/tasks"
 	"bolt/transport/all"
 )
@@ -43,15 +41,9 @@ type app struct {
 	logs    *logging.Log
 	log     *slog.Logger
 	modules *modules.Path
-	source  *project.InventorySource
-
-	inv     *inventory.Inventory // nil before inventory()
-	library *tasks.Library       // nil before tasks()
-	planned *plans.Library       // nil before plans()
-	plug    *plugin.Plugins      // nil before plugins()
-	pdb     *puppetdb.Instances  // nil before puppetDB()
-	keptMu  sync.Mutex           // guards kept, also while it is used
-	kept    *facts.Chosen        // nil before cachedFacts()
+	tasks   *tasks.Library
+	plans   *plans.Library
+	sources *targeting.Sources
 }
 
 // inventoryVariable is the environment variable for a whole inventory, as YAML.
@@ -95,16 +87,16 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 		a.warnModulepath()
 	}
 	a.log.Debug("started", "version", version, "command", c.Name, "project", a.project.Dir)
-	err = bound.run(ctx, a)
-	a.savePlugins(ctx)
-	a.kept.Warn(a.logs.Warn)
+	err = stopped(bound.run(ctx, a))
+	a.sources.Save(ctx)
+	a.sources.WarnFacts()
 	if cli.Complete(err) {
 		return err
 	}
 	if _, ok := errors.AsType[*cli.UsageError](err); ok {
 		return err
 	}
-	err = event.RedactError(err, a.redacted)
+	err = event.RedactError(err, a.sources.Redact)
 	a.log.Debug("failed", "err", err)
 	if a.global.trace {
 		fault.PrintCauses(sys.err, err)
@@ -170,8 +162,15 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	}
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
-	a.source = p.Inventory(inventoryVariable, sys.env(inventoryVariable), a.config.InventoryFile)
 	a.modules = a.config.Modules()
+	readType := environment.TypeReader(a.languageOptions())
+	a.tasks = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: readType, Warn: a.logs.Warn})
+	a.plans = plans.NewLibrary(plans.Options{Modules: a.modules, Type: readType, Warn: a.logs.Warn})
+	a.sources = targeting.New(targeting.Options{
+		Version: version, Project: p, Config: a.config, Inventory: p.Inventory(inventoryVariable, sys.env(inventoryVariable), a.config.InventoryFile),
+		Modules: a.modules, Tasks: a.tasks, Home: home(sys), FactCache: a.cacheDir("facts"), Environ: sys.environ(), Getenv: sys.lookup,
+		Instance: global.puppetdb, TaskTimeout: a.timeout(), Logs: a.logs, Console: a.Console, Ask: a.Ask.Secret, Arg: a.Arg, Overridable: a.overridable,
+	})
 	if global.clearCache {
 		return a, p.ClearCache()
 	}
@@ -221,11 +220,28 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 	return m, nil
 }
 
-// readArg returns arg, or the text of the file or of standard input that arg
-// refers to.
-func (a *app) readArg(ctx context.Context, arg string) (string, error) {
-	text, err := a.Arg(ctx, arg)
-	return text, stopped(err)
+// overridable returns the given flags that the inventory can override.
+func (a *app) overridable() (names []string) {
+	for _, f := range a.sys.flags() {
+		if f.Setting != nil && a.values.Has(f.Name) && (f.Section == secAuth || f.Section == secEscalate || f.Section == secTransport) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// cacheDir returns a directory in the user's cache; "" if there is none.
+func (a *app) cacheDir(name string) string {
+	return project.UserCache(a.sys.env("XDG_CACHE_HOME"), home(a.sys), name)
+}
+
+// stopped replaces the error of stopped work by cli.ErrFailed, because the user who stopped it knows
+// about it.
+func stopped(err error) error {
+	if errors.Is(err, run.ErrStopped) {
+		return cli.ErrFailed
+	}
+	return err
 }
 
 // names returns the places in which names of programs are searched.
@@ -234,9 +250,7 @@ func (a *app) names() *unknown.Names {
 }
 
 func (a *app) close() {
-	if a.pdb != nil {
-		a.pdb.Close()
-	}
+	a.sources.Close()
 	_ = a.logs.Close()
 }
 

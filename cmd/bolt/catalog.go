@@ -16,18 +16,18 @@ func (a *app) catalogs() *catalogs.Invocation {
 		Logs:   a.logs, Input: a.Input, Timeout: a.timeout(), Environ: a.sys.environ(),
 		Code: catalogs.Code{Options: a.languageOptions(), ModulepathGiven: a.global.modulepath.Given, HieraGiven: a.values.Has("hiera-config")},
 		Targets: func(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error) {
-			targets, err := a.targets(ctx, o)
+			targets, err := a.sources.Targets(ctx, o)
 			if err == nil && len(targets) == 0 {
-				a.warnNoTargets()
+				a.sources.WarnNone()
 			}
 			return targets, err
 		},
-		PuppetDB: a.puppetDB, Vault: a.vault(), Resolve: func(ctx context.Context, v any) (any, error) { return a.plugins().ResolveAll(ctx, v) },
+		PuppetDB: a.sources.PuppetDB, Vault: a.vault(), Resolve: func(ctx context.Context, v any) (any, error) { return a.sources.Plugins().ResolveAll(ctx, v) },
 	}
-	v.Server.Project, v.Server.Home, v.Server.Base = a.project.Dir, home(a.sys), a.serverOptions()
+	v.Server.Project, v.Server.Home, v.Server.Base = a.project.Dir, home(a.sys), a.sources.ServerOptions()
 	v.Server.Values, _ = a.config.Settings.Value("puppetserver").(*ordered.Map)
-	if !a.factStore().Empty() {
-		v.CachedFacts = a.cachedFacts
+	if !a.sources.Facts().Empty() {
+		v.CachedFacts = a.sources.CachedFacts
 	}
 	return v
 }

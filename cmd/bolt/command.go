@@ -35,7 +35,7 @@ func bindEnv(b *cli.Binder, into *[]string) {
 }
 
 func runCommand(ctx context.Context, a *app, o *commandOptions) error {
-	line, err := a.readArg(ctx, o.line)
+	line, err := a.Arg(ctx, o.line)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"bolt/cli/catalogs"
 	"bolt/cli/collecting"
 	"bolt/cli/programs"
+	"bolt/cli/targeting"
 	"bolt/pool/control"
 )
 
@@ -82,11 +83,11 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{s.names(allModules)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
-		{run: with(showInventory), Command: cli.Command{
+		{run: by((*app).shows, (*targeting.Listing).ShowTargets), Command: cli.Command{
 			Name: "inventory show", Check: noWordsButTargets,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onTargets, onInventory, onDetail},
 		}},
-		{run: bare(showGroups), Command: cli.Command{
+		{run: by((*app).shows, (*targeting.Listing).ShowGroups), Command: cli.Command{
 			Name: "group show", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onInventory},
 		}},
@@ -118,7 +119,7 @@ func (s system) commands() []command {
 			Name: "secret createkeys", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onForce, onModules},
 		}},
-		{run: bare(showPlugins), Command: cli.Command{
+		{run: by((*app).shows, (*targeting.Listing).ShowPlugins), Command: cli.Command{
 			Name: "plugin show", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"bolt/cli"
-	"bolt/cli/acting"
 	"bolt/output/listing"
 	"bolt/plans"
 	"bolt/plans/runs"
@@ -28,11 +27,7 @@ func (s system) opened(f func(ctx context.Context, a *app, q cli.Query) cli.Comp
 
 // completeTargets completes a list of targets.
 func completeTargets(ctx context.Context, a *app, q cli.Query) cli.Completions {
-	inv, err := a.inventory(ctx)
-	if err != nil {
-		return cli.Completions{}
-	}
-	return acting.CompleteTargets(q.Prefix, inv.Names())
+	return a.sources.Complete(ctx, q.Prefix)
 }
 
 // names completes names with their descriptions. If they cannot be listed, there are no
@@ -49,18 +44,18 @@ func (s system) names(list func(ctx context.Context, a *app) ([]listing.Describe
 }
 
 func publicTasks(ctx context.Context, a *app) ([]listing.Described, error) {
-	list, err := a.tasks().List(ctx)
+	list, err := a.tasks.List(ctx)
 	return listing.PublicTasks(list), err
 }
 
 func publicPlans(ctx context.Context, a *app) ([]listing.Described, error) {
-	list, err := a.plans().List(ctx)
+	list, err := a.plans.List(ctx)
 	return listing.PublicPlans(list), err
 }
 
 // yamlPlans returns the plans that can be converted.
 func yamlPlans(ctx context.Context, a *app) ([]listing.Described, error) {
-	list, err := a.plans().List(ctx)
+	list, err := a.plans.List(ctx)
 	list = slices.DeleteFunc(list, func(p plans.Summary) bool { return path.Ext(p.File) != ".yaml" })
 	return listing.Plans(list), err
 }
@@ -83,7 +78,7 @@ func policyNames(_ context.Context, a *app) ([]listing.Described, error) {
 }
 
 func taskParameters(ctx context.Context, a *app, name string) (list []cli.Parameter) {
-	t, err := a.tasks().Find(ctx, name)
+	t, err := a.tasks.Find(ctx, name)
 	if err != nil {
 		return nil
 	}
@@ -95,7 +90,7 @@ func taskParameters(ctx context.Context, a *app, name string) (list []cli.Parame
 }
 
 func planParameters(ctx context.Context, a *app, name string) (list []cli.Parameter) {
-	t, err := a.plans().Find(ctx, name)
+	t, err := a.plans.Find(ctx, name)
 	if err != nil {
 		return nil
 	}

@@ -83,7 +83,7 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 	}
 	s := lookup.New(lookup.Options{
 		Environment: a.environment(o.planned), Key: o.key, Given: variables, Explain: o.explain || o.explainOptions, OnlyOptions: o.explainOptions,
-		JSON: a.format().Data, Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.source.Name,
+		JSON: a.format().Data, Timeout: a.timeout(), Config: a.config.HieraConfig, Source: a.sources.Name(),
 		ExplainError: a.names().Explain, Warn: a.logs.Warn, Logger: a.log,
 	})
 	if !o.planned {
@@ -103,17 +103,17 @@ func runLookup(ctx context.Context, a *app, o *lookupOptions) error {
 
 // lookupOnTargets looks a key up for the targets of the command line.
 func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOptions) error {
-	inv, err := a.inventory(ctx)
+	inv, err := a.sources.Inventory(ctx)
 	if err != nil {
 		return err
 	}
 	known := inv.AllTargets() // before others are found
-	targets, err := a.targets(ctx, &o.targets)
+	targets, err := a.sources.Targets(ctx, &o.targets)
 	if err != nil {
 		return err
 	}
 	if len(targets) == 0 {
-		a.warnNoTargets()
+		a.sources.WarnNone()
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -128,7 +128,7 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 	}
 	if a.format() != output.NDJSON {
 		if names := lookup.Unlisted(targets, known); names != "" {
-			fmt.Fprintf(a.Console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.source.Name))
+			fmt.Fprintf(a.Console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(a.sources.Name()))
 		}
 	}
 	if failed {

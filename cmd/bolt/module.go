@@ -29,7 +29,7 @@ func (a *app) installation() *install.Settings {
 	steps := listing.NewModuleSteps(out, a.format())
 	return &install.Settings{
 		Project: a.project.Dir, File: a.project.File(), Specs: a.config.ModuleSpecs,
-		Sources:  func(ctx context.Context) (any, error) { return a.resolved(ctx, a.config.ModuleInstall) },
+		Sources:  func(ctx context.Context) (any, error) { return a.sources.Resolved(ctx, a.config.ModuleInstall) },
 		GitCache: a.cacheDir("git"), Environ: a.sys.environ(), Agent: "bolt/" + version,
 		Begin: func(text string) error { return written(steps.Begin(text)) },
 		Step: func(text string) {
@@ -98,11 +98,11 @@ func (a *app) showModule(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := a.tasks().Of(ctx, m.Module)
+	list, err := a.tasks.Of(ctx, m.Module)
 	if err != nil {
 		return err
 	}
-	planned, err := a.plans().Of(ctx, m.Module)
+	planned, err := a.plans.Of(ctx, m.Module)
 	if err != nil {
 		return err
 	}

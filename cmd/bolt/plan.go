@@ -5,25 +5,15 @@ import (
 	"errors"
 
 	"bolt/cli"
-	"bolt/environment"
 	"bolt/format/yaml"
 	"bolt/output/listing"
-	"bolt/plans"
 	"bolt/plans/executor"
 	"bolt/plans/graph"
 )
 
-// plans returns the plans of the module path.
-func (a *app) plans() *plans.Library {
-	if a.planned == nil {
-		a.planned = plans.NewLibrary(plans.Options{Modules: a.modules, Type: environment.TypeReader(a.languageOptions()), Warn: a.logs.Warn})
-	}
-	return a.planned
-}
-
 func showPlans(ctx context.Context, a *app, o *listOptions) error {
 	if o.name != "" {
-		p, err := a.plans().Find(ctx, o.name)
+		p, err := a.plans.Find(ctx, o.name)
 		if _, syntax := errors.AsType[*yaml.Error](err); syntax && !a.format().Data {
 			return executor.Placed(err) // the message has no file
 		} else if err != nil {
@@ -62,7 +52,7 @@ func runPlanNew(_ context.Context, a *app, o *planNewOptions) error {
 // convertPlan prints a plan. It is the same in every format, because the
 // output is Puppet code.
 func convertPlan(ctx context.Context, a *app, o *nameOption) error {
-	p, err := a.plans().At(ctx, o.name)
+	p, err := a.plans.At(ctx, o.name)
 	if err != nil {
 		return err
 	}
@@ -84,7 +74,7 @@ func (o *graphOptions) Bind(b *cli.Binder) {
 // graphPlan prints the picture of a plan. It is the same in every format,
 // because another program reads it.
 func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
-	p, err := a.plans().Find(ctx, o.plan)
+	p, err := a.plans.Find(ctx, o.plan)
 	if err != nil {
 		return err
 	}
@@ -94,7 +84,7 @@ func graphPlan(ctx context.Context, a *app, o *graphOptions) error {
 	}
 	options := graph.Options{Dir: a.project.Dir}
 	if o.nested {
-		options.Subplan = a.plans().Programs(ctx)
+		options.Subplan = a.plans.Programs(ctx)
 	}
 	g, err := graph.Of(program, p.Name, options)
 	if err != nil {

@@ -75,7 +75,7 @@ func resumePlan(ctx context.Context, a *app, o *resumeOptions) error {
 		return err
 	}
 	defer b.close()
-	defer b.savePlugins(ctx)
+	defer b.sources.Save(ctx)
 	// The limits of the run are the limits at its beginning.
 	o.limits.Bind(cli.NewBinder(b.values, nil))
 	p, err := b.runs().Unchanged(ctx, begun)

@@ -74,7 +74,7 @@ func wordsOfPlan(args []string) error {
 // runs returns the runs of the project's plans.
 func (a *app) runs() *runs.Ledger {
 	return runs.New(runs.Options{
-		Library: a.plans(), Project: a.project.Dir, Console: a.Console, JSON: a.format().Data, Names: a.names(), Redact: a.redacted, Warn: a.logs.Warn,
+		Library: a.plans, Project: a.project.Dir, Console: a.Console, JSON: a.format().Data, Names: a.names(), Redact: a.sources.Redact, Warn: a.logs.Warn,
 	})
 }
 
@@ -110,7 +110,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	inv, err := a.inventory(ctx)
+	inv, err := a.sources.Inventory(ctx)
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	record := a.recorder()
 	a.sys.remote.Store(true)
 	options := a.executorOptions(inv, dialer)
-	options.Stream, options.Limits, options.Unknown, options.Ask = a.config.Stream || a.format() == output.NDJSON, limits, o.unknown, a.Asker(a.redacted)
+	options.Stream, options.Limits, options.Unknown, options.Ask = a.config.Stream || a.format() == output.NDJSON, limits, o.unknown, a.Asker(a.sources.Redact)
 	// An action that the audit log rejects is not shown as begun.
-	options.Sink = event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.redacted))
+	options.Sink = event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.sources.Redact))
 	err = r.Play(ctx, a.languageOptions(), options)
 	if errors.Is(err, runs.ErrFailed) || err == nil && a.config.Audit.Required && record.Lost() {
 		return errPrinted
@@ -142,7 +142,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 // executorOptions returns the options of all runs of plans, without a sink.
 func (a *app) executorOptions(inv *inventory.Inventory, dialer transport.Dialer) executor.Options {
 	return executor.Options{
-		Inventory: inv, Tasks: a.tasks(), Modules: a.modules, Dialer: dialer, Resolve: a.plugins().Resolve, PuppetDB: a.puppetDB(),
+		Inventory: inv, Tasks: a.tasks, Modules: a.modules, Dialer: dialer, Resolve: a.sources.Plugins().Resolve, PuppetDB: a.sources.PuppetDB(),
 		Concurrency: a.config.Concurrency, Timeout: a.timeout(), Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers(), Interpret: a.config.ScriptInterpreter,
 		Downloads: filepath.Join(a.project.Dir, "downloads"), Getenv: a.sys.lookup, Log: a.log,
 		Catalogs: executor.Catalogs{Facts: a.collecting().Action, Apply: a.applying().Action, States: a.applying().States},
@@ -152,7 +152,7 @@ func (a *app) executorOptions(inv *inventory.Inventory, dialer transport.Dialer)
 // planTargets returns the names of the targets that options select, for the plan's
 // parameter for targets; nil without such an option.
 func (a *app) planTargets(ctx context.Context, o *acting.Targets) ([]string, error) {
-	words, named, err := a.patterns(ctx, o)
+	words, named, err := a.sources.Patterns(ctx, o)
 	if err != nil || !named && !o.Where.Given {
 		return nil, err
 	}
@@ -160,14 +160,14 @@ func (a *app) planTargets(ctx context.Context, o *acting.Targets) ([]string, err
 	if plain && !strings.ContainsAny(strings.Join(words, ""), "!&[") {
 		return plans.AsWritten(words), nil
 	}
-	inv, err := a.inventory(ctx)
+	inv, err := a.sources.Inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if plain && !inv.Extended(words) {
 		return plans.AsWritten(words), nil
 	}
-	targets, err := a.find(ctx, o, inv, words, named)
+	targets, err := a.sources.Find(ctx, o, inv, words, named)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,10 @@ func (a *app) keeper(state string) *fleet.Keeper {
 	if setting != nil && *setting == 0 || state == "" && !a.project.Made() {
 		return nil
 	}
-	a.plugins() // before redacted is called from several goroutines
 	who := audit.ThisProcess(version, a.sys.env)
 	asked := state != "" || setting != nil
 	dir := a.reports(state)
-	return &fleet.Keeper{Dir: dir, By: who.User + "@" + who.Host, Redact: a.redacted, Lost: func(t *inventory.Target, err error) {
+	return &fleet.Keeper{Dir: dir, By: who.User + "@" + who.Host, Redact: a.sources.Redact, Lost: func(t *inventory.Target, err error) {
 		if !asked && unwritable(err) {
 			a.log.Info("no reports are kept, because the project cannot be written to", "directory", dir.Path(), "err", err)
 			return
@@ -57,7 +56,7 @@ func unwritable(err error) bool {
 
 // reporting returns the parts of this invocation that the commands of reports use.
 func (a *app) reporting() *reporting.Invocation {
-	return &reporting.Invocation{Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Now: time.Now(), Reports: a.reports, Targets: a.targets}
+	return &reporting.Invocation{Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Now: time.Now(), Reports: a.reports, Targets: a.sources.Targets}
 }
 
 func completeReported(ctx context.Context, a *app, q cli.Query) cli.Completions {

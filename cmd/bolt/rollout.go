@@ -22,16 +22,16 @@ import (
 
 // rollouts returns the parts of this invocation that the commands of rollouts use.
 func (a *app) rollouts() *rollouts.Invocation {
-	// Plans and tasks run in several goroutines.
-	_, _, _, _ = a.plans(), a.tasks(), a.puppetDB(), a.plugins()
 	who := audit.ThisProcess(version, a.sys.env)
 	v := &rollouts.Invocation{
 		Out: results{a.sys.out}, Console: a.Console, Format: a.format(), Color: a.Color(), Logs: a.logs, Version: version,
 		Project: a.project.Dir, Found: a.project.Origin != project.User && a.project.Origin != project.System, State: filepath.Join(a.project.Dir, releasing.Dir), User: who.User, Host: who.Host,
 		Vault: a.vault(), Signers: a.config.AllowedSigners(),
-		Inventory: a.inventory, Targets: a.targets, CachedFacts: a.cachedFacts,
-		Query: func(ctx context.Context, pql string) ([]string, error) { return a.puppetDB().Certnames(ctx, pql, "") },
-		Rows:  func(ctx context.Context, pql string) ([]any, error) { return a.puppetDB().Query(ctx, pql, "") },
+		Inventory: a.sources.Inventory, Targets: a.sources.Targets, CachedFacts: a.sources.CachedFacts,
+		Query: func(ctx context.Context, pql string) ([]string, error) {
+			return a.sources.PuppetDB().Certnames(ctx, pql, "")
+		},
+		Rows: func(ctx context.Context, pql string) ([]any, error) { return a.sources.PuppetDB().Query(ctx, pql, "") },
 		Runner: func() (*run.Runner, func(), error) {
 			d, err := a.dialer()
 			if err != nil {
@@ -41,7 +41,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 		},
 		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, By: who.User + "@" + who.Host},
 		Task: func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error) {
-			library := a.tasks()
+			library := a.tasks
 			t, err := library.Find(ctx, name)
 			if err != nil {
 				return nil, err
@@ -54,7 +54,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 		},
 		Plan: a.planValue, PlanParams: a.planParams, TaskParams: a.taskParameters,
 		Webhooks: func(ctx context.Context) ([]*webhook.Hook, error) {
-			v, err := a.resolved(ctx, ordered.Of(webhook.Key, a.config.Settings.Value(webhook.Key))) // with the key for errors
+			v, err := a.sources.Resolved(ctx, ordered.Of(webhook.Key, a.config.Settings.Value(webhook.Key))) // with the key for errors
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 			return params, err
 		},
 	}
-	if ask := a.Asker(a.redacted); ask != nil {
+	if ask := a.Asker(a.sources.Redact); ask != nil {
 		v.Confirm = func(ctx context.Context, question string) (bool, error) {
 			answer, err := ask(ctx, question, false)
 			return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y"), err
@@ -111,7 +111,7 @@ func (a *app) planParams(ctx context.Context, name string) ([]rollouts.Parameter
 }
 
 func (a *app) taskParameters(ctx context.Context, name string) ([]rollouts.Parameter, error) {
-	t, err := a.tasks().Find(ctx, name)
+	t, err := a.tasks.Find(ctx, name)
 	if err != nil || !t.Typed {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (a *app) planValue(ctx context.Context, name string, params map[string]any)
 	if err != nil {
 		return nil, err
 	}
-	inv, err := a.inventory(ctx)
+	inv, err := a.sources.Inventory(ctx)
 	if err != nil {
 		return nil, err
 	}

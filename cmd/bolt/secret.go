@@ -83,7 +83,7 @@ func (a *app) secretArg(ctx context.Context, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
-	text, err := a.readArg(ctx, arg)
+	text, err := a.Arg(ctx, arg)
 	text = strings.TrimSuffix(text, "\n")
 	return strings.TrimSuffix(text, "\r"), err
 }
@@ -94,7 +94,7 @@ const secretPlugin = "pkcs7"
 // secret calls a plugin for a secret and prints the result where Puppet Bolt prints messages: with
 // formats for programs, on standard error.
 func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *ordered.Map) error {
-	value, err := a.plugins().Call(ctx, name, hook, opts)
+	value, err := a.sources.Plugins().Call(ctx, name, hook, opts)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a *app) secret(ctx context.Context, name string, hook plugin.Hook, opts *o
 // vault returns a vault with the keys of the project. Several goroutines call its functions, so the plugins
 // are made before.
 func (a *app) vault() seal.Vault {
-	plugins := a.plugins()
+	plugins := a.sources.Plugins()
 	call := func(hook plugin.Hook, option string) func(context.Context, string) (string, error) {
 		return func(ctx context.Context, text string) (string, error) {
 			v, err := plugins.Call(ctx, secretPlugin, hook, ordered.Of(option, text))

@@ -57,6 +57,6 @@ func (a *app) recorder() *recorder.Recorder {
 	}
 	return recorder.New(recorder.Options{
 		Log: audit.New(a.config.Audit.Path, time.Now), Request: audit.NewRequest(), Actor: audit.ThisProcess(version, a.sys.env, a.sys.in, a.sys.err), Project: a.project.Dir,
-		RunAs: a.global.runAs, Required: a.config.Audit.Required, Redact: a.redacted, Warnings: a.logs,
+		RunAs: a.global.runAs, Required: a.config.Audit.Required, Redact: a.sources.Redact, Warnings: a.logs,
 	})
 }

@@ -6,13 +6,11 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/acting"
-	"bolt/environment"
 	"bolt/format/ordered"
 	"bolt/inventory"
 	"bolt/output/listing"
 	"bolt/run"
 	"bolt/tasks"
-	"bolt/tasks/here"
 	"bolt/tasks/natives"
 )
 
@@ -40,14 +38,6 @@ func pairs(words []string, of string) error {
 	return nil
 }
 
-// tasks returns the tasks of the module path.
-func (a *app) tasks() *tasks.Library {
-	if a.library == nil {
-		a.library = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: environment.TypeReader(a.languageOptions()), Warn: a.logs.Warn})
-	}
-	return a.library
-}
-
 type taskOptions struct {
 	acting.Options
 	task   string
@@ -67,7 +57,7 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 	if err != nil {
 		return err
 	}
-	library := a.tasks()
+	library := a.tasks
 	return a.act(ctx, &o.Options, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
 		t, err := library.Find(ctx, o.task)
 		if err != nil {
@@ -85,27 +75,6 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 // taskAction checks the parameters of a task and returns its action.
 func (a *app) taskAction(ctx context.Context, library *tasks.Library, t *tasks.Task, given *ordered.Map, noop bool) (*tasks.Run, error) {
 	return library.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(a.project.Dir), Helpers: a.applying().Helpers()})
-}
-
-// tasksHere returns the tasks in the form for plugins.
-func (a *app) tasksHere() *here.Tasks {
-	return here.New(here.Options{
-		Library: a.tasks, Natives: natives.All(a.project.Dir), Settings: a.localSettings,
-		Project: a.project.Dir, Home: home(a.sys), Timeout: a.timeout(), Warn: a.logs.Warn, Logger: a.log,
-	})
-}
-
-// localSettings returns the options of the transport local from configuration
-// files, and from the inventory for all targets. The code that reads the inventory
-// reports its errors.
-func (a *app) localSettings(ctx context.Context) []*ordered.Map {
-	list := []*ordered.Map{a.config.Transports["local"]}
-	if data, err := a.inventoryData(ctx); err == nil {
-		config, _ := data.Value("config").(*ordered.Map)
-		options, _ := config.Value("local").(*ordered.Map)
-		list = append(list, options)
-	}
-	return list
 }
 
 // taskParams reads the parameters of a task on the command line. Their
@@ -148,7 +117,7 @@ func (o *paramOptions) object(ctx context.Context, a *app) (*ordered.Map, error)
 }
 
 func showTasks(ctx context.Context, a *app, o *listOptions) error {
-	library := a.tasks()
+	library := a.tasks
 	if o.name != "" {
 		t, err := library.Find(ctx, o.name)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"bolt/cli/targeting"
 	"bolt/output"
 	"bolt/output/listing"
 )
@@ -28,4 +29,9 @@ func (a *app) tell(text string) error {
 func (a *app) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.sys.out, format+"\n", args...)
 	return written(err)
+}
+
+// shows returns the parts of this invocation that the commands for targets, groups and plugins use.
+func (a *app) shows() *targeting.Listing {
+	return &targeting.Listing{Sources: a.sources, Out: results{a.sys.out}, How: a.listOptions()}
 }

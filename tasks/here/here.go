@@ -22,7 +22,7 @@ import (
 
 // Options are the settings of Tasks. Library, Settings and Warn are required.
 type Options struct {
-	Library func() *tasks.Library // called when a task is run or described
+	Library *tasks.Library
 	Natives map[string]tasks.Native
 	// Settings returns the options of the transport local; later ones override.
 	Settings func(context.Context) []*ordered.Map
@@ -41,7 +41,7 @@ func New(o Options) *Tasks { return &Tasks{o} }
 
 // Parameters implements plugin.Tasks.
 func (l *Tasks) Parameters(ctx context.Context, name string) (names []string, any, ok bool, err error) {
-	t, err := l.o.Library().Find(ctx, name)
+	t, err := l.o.Library.Find(ctx, name)
 	if f, is := errors.AsType[*fault.Error](err); is && f.Kind == tasks.UnknownTask {
 		return nil, false, false, nil
 	}
@@ -56,7 +56,7 @@ func (l *Tasks) Parameters(ctx context.Context, name string) (names []string, an
 
 // Run implements plugin.Tasks.
 func (l *Tasks) Run(ctx context.Context, name string, params *ordered.Map, runAs string) (*ordered.Map, error) {
-	library := l.o.Library()
+	library := l.o.Library
 	t, err := library.Find(ctx, name)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func interpreters(settings []*ordered.Map) *ordered.Map {
 
 // Description implements plugin.Describer.
 func (l *Tasks) Description(ctx context.Context, name string) (string, error) {
-	t, err := l.o.Library().Find(ctx, name)
+	t, err := l.o.Library.Find(ctx, name)
 	if err != nil {
 		return "", err
 	}

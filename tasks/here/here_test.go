@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 		Warn:    func(id, text string) { t.Error(id, text) },
 	})
 	x := New(Options{
-		Library: func() *tasks.Library { return library }, Project: dir, Home: dir, Warn: func(id, text string) { t.Error(id, text) },
+		Library: library, Project: dir, Home: dir, Warn: func(id, text string) { t.Error(id, text) },
 		Settings: func(context.Context) []*ordered.Map {
 			return []*ordered.Map{ordered.Of("interpreters", ordered.Of(".zz", "/bin/false")), nil, ordered.Of("interpreters", ordered.Of(".zz", "/bin/sh"))}
 		},

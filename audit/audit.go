@@ -93,6 +93,9 @@ type Actor struct {
 	Version  string  `json:"bolt"`
 }
 
+// Address returns USER@HOST.
+func (a *Actor) Address() string { return a.User + "@" + a.Host }
+
 // An Action describes an action.
 type Action struct {
 	Name   string  `json:"action"`           // command, script, task, upload, download, plan …

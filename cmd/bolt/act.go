@@ -59,7 +59,7 @@ func (a *app) actAmong(ctx context.Context, o *acting.Options, name, object stri
 	ready, err := a.prepare(o, targets, terr, prepare)
 	defer ready.close()
 	streams := a.config.Stream || a.format() == output.NDJSON
-	record := a.recorder()
+	record := a.auditing().Recorder()
 	log := &output.Log{Logs: a.logs, WarnCut: !streams && ready.outputs == nil}
 	// If the audit log rejects the action, the head of a document comes before the error.
 	sink := event.Fan(a.rerunSink(), event.Redact(event.Fan(log, shown), a.sources.Redact), record)
@@ -124,14 +124,14 @@ func (a *app) observe(ctx context.Context, concurrency string, targets []*invent
 		a.sources.WarnNone()
 	}
 	a.warnLowered(concurrency, len(targets))
-	dialer, err := a.dialer()
+	dialer, err := a.connecting().Dialer()
 	if err != nil {
 		return err
 	}
 	defer dialer.Close()
 	shown := a.Around(sink, len(targets))
 	defer shown.Close()
-	record := a.recorder()
+	record := a.auditing().Recorder()
 	all := event.Fan(a.rerunSink(), event.Redact(&output.Log{Logs: a.logs}, a.sources.Redact), shown, record)
 	if err := all.Event(ctx, event.ActionBegin{Action: action.Name(), Object: action.Object(), Targets: targets, Do: action}); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (a *app) prepare(o *acting.Options, targets []*inventory.Target, terr error
 	if r.outputs, err = run.OpenOutputDir(o.OutputDir.Text, targets); err != nil {
 		return r, err
 	}
-	r.dialer, err = a.dialer()
+	r.dialer, err = a.connecting().Dialer()
 	return r, err
 }
 

@@ -46,6 +46,13 @@ type app struct {
 	sources *targeting.Sources
 }
 
+// projectVariable is the environment variable with the project's directory.
+const projectVariable = "BOLT_PROJECT"
+
+// poolVariable is the environment variable that sets the use of the pool: auto,
+// off or required.
+const poolVariable = "BOLT_POOL"
+
 // inventoryVariable is the environment variable for a whole inventory, as YAML.
 const inventoryVariable = "BOLT_INVENTORY"
 

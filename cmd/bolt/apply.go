@@ -4,18 +4,17 @@ import (
 	"context"
 
 	"bolt/apply/fleet"
-	"bolt/audit"
 	"bolt/cli/applying"
 	"bolt/project"
 )
 
 // applying returns the parts of this invocation that the commands with the helper use.
 func (a *app) applying() *applying.Invocation {
-	who := audit.ThisProcess(version, a.sys.env)
+	who := a.auditing().Actor()
 	return &applying.Invocation{
 		Version: version, Host: who.Host, Logs: a.logs, Log: a.log, Input: a.Input,
 		Code: a.languageOptions(), Timeout: a.timeout(), Compilations: a.config.CompileConcurrency, Say: a.catalogs().Say,
-		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, Diffs: !a.config.Apply.HideDiffs, By: who.User + "@" + who.Host},
+		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, Diffs: !a.config.Apply.HideDiffs, By: who.Address()},
 		Store:    a.sources.Facts(), CachedFacts: a.sources.CachedFacts, PuppetDB: a.sources.PuppetDB, Act: a.act, Keeper: a.keeper,
 	}
 }

@@ -5,11 +5,12 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/applying"
+	"bolt/cli/auditing"
 	"bolt/cli/catalogs"
 	"bolt/cli/collecting"
+	"bolt/cli/connecting"
 	"bolt/cli/programs"
 	"bolt/cli/targeting"
-	"bolt/pool/control"
 )
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
@@ -178,39 +179,39 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{guideTopics},
 			Exit:     exitShown, Formats: listFormats,
 		}},
-		{run: with(showAudit), voice: noFiles, Command: cli.Command{
+		{run: by((*app).auditing, (*auditing.Invocation).Show), voice: noFiles, Command: cli.Command{
 			Name: "audit show", Args: "[FILE...]", Check: cli.AnyArguments,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onSince, onFailed, onAudit},
 		}},
-		{run: with(verifyAudit), voice: noFiles, Command: cli.Command{
+		{run: by((*app).auditing, (*auditing.Invocation).Verify), voice: noFiles, Command: cli.Command{
 			Name: "audit verify", Args: "[FILE...]", Check: cli.AnyArguments,
 			Exit: "0  the chain is whole\n1  it is broken, or does not contain the hash of --expect; or ", Formats: plainFormats, Lists: []string{onVerify},
 		}},
-		{run: onPool((*control.Control).Start), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).Start), voice: noFiles, Command: cli.Command{
 			Name: "pool start", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: onPool((*control.Control).Stop), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).Stop), voice: noFiles, Command: cli.Command{
 			Name: "pool stop", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: onPool((*control.Control).Drain), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).Drain), voice: noFiles, Command: cli.Command{
 			Name: "pool drain", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: bare(runPoolStatus), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).Status), voice: noFiles, Command: cli.Command{
 			Name: "pool status", Check: cli.NoArguments,
 			Exit: exitStatus, Formats: plainFormats,
 		}},
-		{run: bare(runPoolMetrics), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).Metrics), voice: noFiles, Command: cli.Command{
 			Name: "pool metrics", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: bare(runPoolLogs), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).ShowLog), voice: noFiles, Command: cli.Command{
 			Name: "pool logs", Check: cli.NoArguments,
 			Exit: exitPool, Formats: plainFormats,
 		}},
-		{run: bare(runPoolServe), voice: noFiles, Command: cli.Command{
+		{run: by((*app).connecting, (*connecting.Invocation).Serve), voice: noFiles, Command: cli.Command{
 			Name: "pool serve", Check: cli.NoArguments,
 			Exit: exitServe, Formats: plainFormats,
 		}},

@@ -114,7 +114,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	dialer, err := a.dialer()
+	dialer, err := a.connecting().Dialer()
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 		return err
 	}
 	defer screen.Close()
-	record := a.recorder()
+	record := a.auditing().Recorder()
 	a.sys.remote.Store(true)
 	options := a.executorOptions(inv, dialer)
 	options.Stream, options.Limits, options.Unknown, options.Ask = a.config.Stream || a.format() == output.NDJSON, limits, o.unknown, a.Asker(a.sources.Redact)

@@ -10,9 +10,6 @@ import (
 	"bolt/project"
 )
 
-// projectVariable is the environment variable with the project's directory.
-const projectVariable = "BOLT_PROJECT"
-
 // first returns the first word, "" if there is none.
 func first(args []string) string {
 	if len(args) == 0 {

@@ -4,17 +4,16 @@ import (
 	"context"
 	"path/filepath"
 
-	"bolt/audit"
 	"bolt/cli"
 	"bolt/cli/releasing"
 )
 
 // releasing returns the parts of this invocation that the commands of releases use.
 func (a *app) releasing() *releasing.Invocation {
-	who := audit.ThisProcess(version, a.sys.env)
+	who := a.auditing().Actor()
 	return &releasing.Invocation{
 		Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Project: a.project.Dir, State: filepath.Join(a.project.Dir, releasing.Dir),
-		Author: who.User + "@" + who.Host, Environ: a.sys.environ(), Vault: a.vault(), Signers: a.config.AllowedSigners(), Agent: a.sys.env("SSH_AUTH_SOCK"),
+		Author: who.Address(), Environ: a.sys.environ(), Vault: a.vault(), Signers: a.config.AllowedSigners(), Agent: a.sys.env("SSH_AUTH_SOCK"),
 		Ask: func(ctx context.Context, question string) (string, error) {
 			secret, err := a.Ask.Secret(ctx, question)
 			return secret.Reveal(), err

@@ -12,7 +12,6 @@ import (
 
 	"bolt/apply/fleet"
 	"bolt/apply/history"
-	"bolt/audit"
 	"bolt/cli"
 	"bolt/cli/releasing"
 	"bolt/cli/reporting"
@@ -36,10 +35,10 @@ func (a *app) keeper(state string) *fleet.Keeper {
 	if setting != nil && *setting == 0 || state == "" && !a.project.Made() {
 		return nil
 	}
-	who := audit.ThisProcess(version, a.sys.env)
+	who := a.auditing().Actor()
 	asked := state != "" || setting != nil
 	dir := a.reports(state)
-	return &fleet.Keeper{Dir: dir, By: who.User + "@" + who.Host, Redact: a.sources.Redact, Lost: func(t *inventory.Target, err error) {
+	return &fleet.Keeper{Dir: dir, By: who.Address(), Redact: a.sources.Redact, Lost: func(t *inventory.Target, err error) {
 		if !asked && unwritable(err) {
 			a.log.Info("no reports are kept, because the project cannot be written to", "directory", dir.Path(), "err", err)
 			return

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"bolt/apply/fleet"
-	"bolt/audit"
 	"bolt/cli"
 	"bolt/cli/releasing"
 	"bolt/cli/rollouts"
@@ -22,7 +21,7 @@ import (
 
 // rollouts returns the parts of this invocation that the commands of rollouts use.
 func (a *app) rollouts() *rollouts.Invocation {
-	who := audit.ThisProcess(version, a.sys.env)
+	who := a.auditing().Actor()
 	v := &rollouts.Invocation{
 		Out: results{a.sys.out}, Console: a.Console, Format: a.format(), Color: a.Color(), Logs: a.logs, Version: version,
 		Project: a.project.Dir, Found: a.project.Origin != project.User && a.project.Origin != project.System, State: filepath.Join(a.project.Dir, releasing.Dir), User: who.User, Host: who.Host,
@@ -33,13 +32,13 @@ func (a *app) rollouts() *rollouts.Invocation {
 		},
 		Rows: func(ctx context.Context, pql string) ([]any, error) { return a.sources.PuppetDB().Query(ctx, pql, "") },
 		Runner: func() (*run.Runner, func(), error) {
-			d, err := a.dialer()
+			d, err := a.connecting().Dialer()
 			if err != nil {
 				return nil, nil, err
 			}
 			return run.New(d, run.Options{Timeout: a.timeout(), Log: a.log}), func() { d.Close() }, nil
 		},
-		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, By: who.User + "@" + who.Host},
+		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, By: who.Address()},
 		Task: func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error) {
 			library := a.tasks
 			t, err := library.Find(ctx, name)
@@ -80,7 +79,7 @@ func (a *app) rollouts() *rollouts.Invocation {
 		}
 	}
 	v.Fullscreen = a.Screen.Fullscreen()
-	if r := a.recorder(); r != nil {
+	if r := a.auditing().Recorder(); r != nil {
 		v.Record = r
 	}
 	return v
@@ -141,7 +140,7 @@ func (a *app) planValue(ctx context.Context, name string, params map[string]any)
 	if err != nil {
 		return nil, err
 	}
-	dialer, err := a.dialer()
+	dialer, err := a.connecting().Dialer()
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
-	"bolt/audit"
-	"bolt/audit/recorder"
 	"bolt/cli/acting"
 	"bolt/event"
 	"bolt/output"
@@ -48,15 +45,4 @@ func (a *app) rerunSink() event.Sink {
 		return nil
 	}
 	return project.NewRerunSink(a.config.Rerun, a.logs)
-}
-
-// recorder writes the audit log; nil if there is none.
-func (a *app) recorder() *recorder.Recorder {
-	if a.config.Audit.Path == "" {
-		return nil
-	}
-	return recorder.New(recorder.Options{
-		Log: audit.New(a.config.Audit.Path, time.Now), Request: audit.NewRequest(), Actor: audit.ThisProcess(version, a.sys.env, a.sys.in, a.sys.err), Project: a.project.Dir,
-		RunAs: a.global.runAs, Required: a.config.Audit.Required, Redact: a.sources.Redact, Warnings: a.logs,
-	})
 }

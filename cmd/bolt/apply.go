@@ -15,7 +15,7 @@ func (a *app) applying() *applying.Invocation {
 		Version: version, Host: who.Host, Logs: a.logs, Log: a.log, Input: a.Input,
 		Code: a.languageOptions(), Timeout: a.timeout(), Compilations: a.config.CompileConcurrency, Say: a.catalogs().Say,
 		Delivery: fleet.Delivery{Dir: a.config.Apply.Dir, Setting: project.ApplyDirSetting, Diffs: !a.config.Apply.HideDiffs, By: who.Address()},
-		Store:    a.sources.Facts(), CachedFacts: a.sources.CachedFacts, PuppetDB: a.sources.PuppetDB, Act: a.act, Keeper: a.keeper,
+		Store:    a.sources.Facts(), CachedFacts: a.sources.CachedFacts, PuppetDB: a.sources.PuppetDB, Act: a.running().Act, Keeper: a.keeper,
 	}
 }
 

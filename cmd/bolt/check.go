@@ -12,32 +12,6 @@ import (
 
 // The checks of each command's arguments. They run before any file is read.
 
-func wordsOfCommand(args []string) error {
-	if len(args) == 0 || args[0] == "" {
-		return usagef("Must specify a command to run")
-	}
-	return hinted(cli.NoArguments(args[1:]), "the command is one argument: put it in quotes")
-}
-
-func wordsOfScript(args []string) error {
-	if len(args) == 0 || args[0] == "" {
-		return usagef("Must specify a script to run")
-	}
-	return nil
-}
-
-func wordsOfFile(args []string) error {
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return usagef("Must specify a source")
-	case len(args) == 1 || args[1] == "":
-		return usagef("Must specify a destination")
-	case len(args) > 2:
-		return hinted(usagef("Unknown arguments %s", strings.Join(args[2:], ", ")), "put a pattern such as '*.conf' in quotes, so that your shell does not expand it")
-	}
-	return nil
-}
-
 // noWordsButTargets is cli.NoArguments for commands to which users often pass names of
 // targets.
 func noWordsButTargets(args []string) error {

@@ -10,6 +10,7 @@ import (
 	"bolt/cli/collecting"
 	"bolt/cli/connecting"
 	"bolt/cli/programs"
+	"bolt/cli/running"
 	"bolt/cli/targeting"
 )
 
@@ -37,22 +38,22 @@ const (
 // are the files of the folder help.
 func (s system) commands() []command {
 	return slices.Concat([]command{
-		{run: with(runCommand), targets: true, Command: cli.Command{
-			Name: "command run", Args: "COMMAND", Check: wordsOfCommand,
+		{run: by((*app).running, (*running.Invocation).Command), targets: true, Command: cli.Command{
+			Name: "command run", Args: "COMMAND", Check: running.NeedCommand,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onRun, onPrints, onRolling}, actionLists...),
 		}},
-		{run: with(runScript), targets: true, Command: cli.Command{
-			Name: "script run", Args: "SCRIPT [ARGUMENTS]", Check: wordsOfScript,
+		{run: by((*app).running, (*running.Invocation).Script), targets: true, Command: cli.Command{
+			Name: "script run", Args: "SCRIPT [ARGUMENTS]", Check: running.NeedScript,
 			Rest: cli.AnyFile,
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onRun, onPrints, onTmpdir, onRolling}, actionLists...),
 		}},
-		{run: with(runUpload), targets: true, Command: cli.Command{
-			Name: "file upload", Args: "SOURCE DESTINATION", Check: wordsOfFile,
+		{run: by((*app).running, (*running.Invocation).Upload), targets: true, Command: cli.Command{
+			Name: "file upload", Args: "SOURCE DESTINATION", Check: running.NeedPaths,
 			Complete: []cli.Completer{cli.AnyFile},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onTmpdir, onRolling}, actionLists...),
 		}},
-		{run: with(runDownload), targets: true, Command: cli.Command{
-			Name: "file download", Args: "SOURCE DESTINATION", Check: wordsOfFile,
+		{run: by((*app).running, (*running.Invocation).Download), targets: true, Command: cli.Command{
+			Name: "file download", Args: "SOURCE DESTINATION", Check: running.NeedPaths,
 			Complete: []cli.Completer{nil, cli.AnyFile},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onDownload, onRolling}, actionLists...),
 		}},

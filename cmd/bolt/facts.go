@@ -14,7 +14,7 @@ func (a *app) collecting() *collecting.Invocation {
 	return &collecting.Invocation{
 		Version: version, Out: results{a.sys.out}, Console: a.Console, List: a.listOptions(), Logs: a.logs, Log: a.log,
 		Store: a.sources.Facts(), MaxAge: a.config.FactMaxAge, Targets: a.sources.Targets, PuppetDB: a.sources.PuppetDB, Task: a.factsTask,
-		Helper: a.applying().Collector, Act: a.actAmong,
+		Helper: a.applying().Collector, Act: a.running().ActAmong,
 	}
 }
 

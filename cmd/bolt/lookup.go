@@ -117,12 +117,12 @@ func (a *app) lookupOnTargets(ctx context.Context, s *lookup.Search, o *lookupOp
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	shown, err := a.shown(&o.results, len(targets), stop)
+	shown, err := a.running().Show(&o.results, len(targets), stop)
 	if err != nil {
 		return err
 	}
 	defer shown.Close()
-	failed, err := s.Run(ctx, targets, event.Fan(a.rerunSink(), shown))
+	failed, err := s.Run(ctx, targets, event.Fan(a.running().Rerun(), shown))
 	if err != nil {
 		return err
 	}

@@ -180,6 +180,13 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 	}
 }
 
+// hint prints the hint of an error that has been printed, if it has one.
+func (a *app) hint(err error) {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
+		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(a.sources.Redact(f.Hint)))
+	}
+}
+
 type usageError = cli.UsageError
 
 // usagef returns an error about the command line.
@@ -187,3 +194,6 @@ func usagef(format string, a ...any) error { return cli.Errorf(format, a...) }
 
 // hinted adds a hint to an error about the command line.
 func hinted(err error, format string, a ...any) error { return cli.Hinted(err, format, a...) }
+
+// written marks an error of writing to standard output.
+func written(err error) error { return cli.Written(err) }

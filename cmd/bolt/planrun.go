@@ -121,7 +121,7 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	defer dialer.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	screen, err := a.ForPlan(output.Options{Format: a.format(), Verbose: o.verbose, Stream: a.config.Stream})
+	screen, err := a.running().ShowPlan(o.verbose, stop)
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func (a *app) play(ctx context.Context, o *playOptions, r *runs.Run) error {
 	record := a.auditing().Recorder()
 	a.sys.remote.Store(true)
 	options := a.executorOptions(inv, dialer)
-	options.Stream, options.Limits, options.Unknown, options.Ask = a.config.Stream || a.format() == output.NDJSON, limits, o.unknown, a.Asker(a.sources.Redact)
+	options.Stream, options.Limits, options.Unknown, options.Ask = a.running().Streams(), limits, o.unknown, a.Asker(a.sources.Redact)
 	// An action that the audit log rejects is not shown as begun.
-	options.Sink = event.Fan(record, a.rerunSink(), event.Redact(event.Fan(shown{screen, stop}, &output.Log{Logs: a.logs}), a.sources.Redact))
+	options.Sink = event.Fan(record, a.running().Rerun(), event.Redact(event.Fan(screen, &output.Log{Logs: a.logs}), a.sources.Redact))
 	err = r.Play(ctx, a.languageOptions(), options)
 	if errors.Is(err, runs.ErrFailed) || err == nil && a.config.Audit.Required && record.Lost() {
 		return errPrinted

@@ -18,7 +18,7 @@ func (a *app) releasing() *releasing.Invocation {
 			secret, err := a.Ask.Secret(ctx, question)
 			return secret.Reveal(), err
 		},
-		Catalogs: a.catalogs(), Targets: a.sources.Targets, Version: version, Delivery: a.applying().Delivery, Redact: a.sources.Redact, Act: a.observe,
+		Catalogs: a.catalogs(), Targets: a.sources.Targets, Version: version, Delivery: a.applying().Delivery, Redact: a.sources.Redact, Act: a.running().Observe,
 	}
 }
 

@@ -58,7 +58,7 @@ func runTask(ctx context.Context, a *app, o *taskOptions) error {
 		return err
 	}
 	library := a.tasks
-	return a.act(ctx, &o.Options, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
+	return a.running().Act(ctx, &o.Options, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
 		t, err := library.Find(ctx, o.task)
 		if err != nil {
 			return nil, err

@@ -36,6 +36,7 @@ func OrFiles(complete Completer) Completer {
 type Parameter struct {
 	Name, About string
 	Choices     []string // its possible values; nil if there are too many
+	Required    bool
 }
 
 // Assignments returns the completions of an argument NAME=VALUE: the parameters that

@@ -43,6 +43,12 @@ type NoOptions struct{}
 // Bind binds nothing.
 func (*NoOptions) Bind(*Binder) {}
 
+// NameOption is the one argument of a command.
+type NameOption struct{ Name string }
+
+// Bind reads the argument.
+func (o *NameOption) Bind(b *Binder) { b.Arg(&o.Name) }
+
 // An Optional is the value of a flag whose absence and whose empty value differ.
 type Optional struct {
 	Text  string

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bolt/cli"
+	"bolt/output/listing"
 )
 
 // CompleteTargets returns the completions of a comma-separated list of targets: the
@@ -29,4 +30,13 @@ func CompleteTargets(list string, known []string) cli.Completions {
 		}
 	}
 	return c
+}
+
+// CompleteNames completes names, and shows their descriptions.
+func CompleteNames(prefix string, list []listing.Described) cli.Completions {
+	words := make([]cli.Word, len(list))
+	for i, d := range list {
+		words[i] = cli.Word{Text: d.Name, About: d.Description}
+	}
+	return cli.Named(words, prefix)
 }

@@ -14,6 +14,7 @@ import (
 	"bolt/apply/remote/embedded"
 	"bolt/cli"
 	"bolt/cli/acting"
+	"bolt/cli/tasking"
 	"bolt/facts"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
@@ -37,8 +38,7 @@ type Invocation struct {
 	// Targets returns the targets that options name.
 	Targets  func(context.Context, *acting.Targets) ([]*inventory.Target, error)
 	PuppetDB func() *puppetdb.Instances
-	// Task returns the task that collects facts. builtIn is set unless a module of the user has replaced it.
-	Task func(ctx context.Context) (task run.Action, builtIn bool, err error)
+	Tasks    *tasking.Invocation
 	// Helper returns the function that collects facts through the helper.
 	Helper func(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error)
 	// Act performs an action on the targets that among returns, and prints its results.
@@ -62,6 +62,9 @@ func (o *aged) bind(b *cli.Binder) {
 		o.olderThan, o.age = given.Text, &age
 	}
 }
+
+// From returns the values of --from.
+func From() []string { return []string{facts.FromHelper, facts.FromTask, facts.FromPuppetDB} }
 
 // CollectOptions are the options of facts collect.
 type CollectOptions struct {
@@ -120,7 +123,11 @@ func (v *Invocation) Collect(ctx context.Context, o *CollectOptions) error {
 // actions returns the task that collects facts, and the function that collects them through the helper. The function
 // is nil if the task is used for all targets. from is the value of --from.
 func (v *Invocation) actions(ctx context.Context, from string) (task run.Action, helper func(context.Context, *run.Site) (*ordered.Map, error), err error) {
-	task, builtIn, err := v.Task(ctx)
+	t, err := v.Tasks.Library.Find(ctx, facts.Task)
+	if err != nil {
+		return nil, nil, err
+	}
+	action, err := v.Tasks.Action(ctx, t, &ordered.Map{}, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,10 +135,10 @@ func (v *Invocation) actions(ctx context.Context, from string) (task run.Action,
 	switch {
 	case from == facts.FromHelper && missing != nil:
 		return nil, nil, missing
-	case from == facts.FromTask, from == "" && (missing != nil || !builtIn):
-		return task, nil, nil
+	case from == facts.FromTask, from == "" && (missing != nil || !t.Module.BuiltIn()): // a module of the user can replace the task
+		return action, nil, nil
 	}
-	return task, v.Helper(helpers), nil
+	return action, v.Helper(helpers), nil
 }
 
 // Action returns the action of collecting facts for a plan.

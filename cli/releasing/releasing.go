@@ -136,8 +136,10 @@ func described(e release.Entry, r *release.Release, s *signature.Signers) *listi
 }
 
 // Complete completes the names of releases.
-func (v *Invocation) Complete(ctx context.Context, o *StateOptions, prefix string) cli.Completions {
-	a, err := v.archive(ctx, o)
+func (v *Invocation) Complete(ctx context.Context, q cli.Query) cli.Completions {
+	var o StateOptions
+	o.Bind(cli.NewBinder(q.Given, nil))
+	a, err := v.archive(ctx, &o)
 	if err != nil {
 		return cli.Completions{}
 	}
@@ -149,5 +151,5 @@ func (v *Invocation) Complete(ctx context.Context, o *StateOptions, prefix strin
 	for _, e := range list {
 		words = append(words, cli.Word{Text: fmt.Sprint(e.Sequence), About: release.Short(e.ID)})
 	}
-	return cli.Named(words, prefix)
+	return cli.Named(words, q.Prefix)
 }

@@ -292,21 +292,25 @@ func resultOf(r *history.Report) *event.Result {
 }
 
 // CompleteNode completes the names of nodes with reports.
-func (v *Invocation) CompleteNode(ctx context.Context, o *StateOptions, prefix string) cli.Completions {
+func (v *Invocation) CompleteNode(ctx context.Context, q cli.Query) cli.Completions {
+	var o StateOptions
+	o.Bind(cli.NewBinder(q.Given, nil))
 	var words []cli.Word
 	for _, node := range v.Reports(o.state).Nodes(ctx) {
 		words = append(words, cli.Word{Text: node})
 	}
-	return cli.Named(words, prefix)
+	return cli.Named(words, q.Prefix)
 }
 
-// CompleteRun completes the runs of a node.
-func (v *Invocation) CompleteRun(ctx context.Context, o *StateOptions, node, prefix string) cli.Completions {
+// CompleteRun completes the runs of the node in the first argument.
+func (v *Invocation) CompleteRun(ctx context.Context, q cli.Query) cli.Completions {
+	var o StateOptions
+	o.Bind(cli.NewBinder(q.Given, nil))
 	words := []cli.Word{{Text: Last, About: "the newest report"}}
-	for s, err := range v.Reports(o.state).All(ctx, node) {
+	for s, err := range v.Reports(o.state).All(ctx, q.Args[0]) {
 		if err == nil {
 			words = append(words, cli.Word{Text: s.Run, About: s.Time.Local().Format("2006-01-02 15:04:05") + ", " + string(s.Status)})
 		}
 	}
-	return cli.Named(words, prefix)
+	return cli.Named(words, q.Prefix)
 }

@@ -124,7 +124,7 @@ func (v *Invocation) Edit(ctx context.Context, o *EditOptions) error {
 			return err
 		}
 	}
-	inv, err := v.Inventory(ctx)
+	inv, err := v.Running.Sources.Inventory(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,13 +63,15 @@ func (v *Invocation) Start(ctx context.Context, o *StartOptions) error {
 	}
 	created.Reason = o.reason
 	if !o.yes {
-		if v.Confirm == nil || v.Format.Data {
+		ask := v.Running.Asker(v.Running.Sources.Redact)
+		if ask == nil || v.Format.Data {
 			return cli.Hinted(cli.Errorf("A rollout without a terminal needs the option --yes"), "'bolt rollout plan' prints the waves and does nothing")
 		}
 		if err := v.printPlan(created); err != nil {
 			return err
 		}
-		if sure, err := v.Confirm(ctx, "Start this rollout? [y/N] "); err != nil || !sure {
+		answer, err := ask(ctx, "Start this rollout? [y/N] ", false)
+		if sure := strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y"); err != nil || !sure {
 			return cli.Failed(true, err)
 		}
 	}
@@ -362,7 +365,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 	if err != nil {
 		return nil, nil, err
 	}
-	inv, err := v.Inventory(ctx)
+	inv, err := v.Running.Sources.Inventory(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -381,25 +384,27 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 	for _, t := range targets {
 		known[t.Name] = t
 	}
-	runner, done, err := v.Runner()
+	dialer, err := v.Running.Dialer()
 	if err != nil {
 		return nil, nil, err
 	}
+	runner := run.New(dialer, run.Options{Timeout: v.Running.Timeout, Log: v.Logs.Logger()})
+	done := func() { dialer.Close() }
 	r := &reader{book: b, vault: v, read: make(map[string]*release.Release)}
 	d := v.Delivery
 	d.Helpers = helpers
-	d.Open = b.releases.Open(ctx)
+	d.Open, d.Diffs = b.releases.Open(ctx), false // events of rollouts have no differences
 	var record event.Sink
-	if v.Record != nil {
+	if r := v.Running.Recorder(); r != nil {
 		begin := event.ActionBegin{Action: event.Apply, Object: "rollout " + c.Rollout, Targets: targets, Do: audited{"rollout " + c.Rollout}}
-		if err := v.Record.Event(ctx, begin); err != nil {
+		if err := r.Event(ctx, begin); err != nil {
 			done()
 			return nil, nil, err
 		}
-		record = v.Record
+		record = r
 		closing := done
 		done = func() {
-			_ = v.Record.Event(context.WithoutCancel(ctx), event.ActionEnd{})
+			_ = r.Event(context.WithoutCancel(ctx), event.ActionEnd{})
 			closing()
 		}
 	}
@@ -417,7 +422,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 		return list[0], inv.Prepare(ctx, list)
 	}
 	f := reach.New(reach.Options{
-		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Task, Plan: v.Plan, Sink: record, Keep: v.Keeper(b.store.Dir()),
+		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Tasks.Named, Plan: v.Plans.Value, Sink: record, Keep: v.Keeper(b.store.Dir()),
 		Target: target,
 		Script: func(ctx context.Context, path string) (run.Action, error) {
 			path = v.script(path)
@@ -437,7 +442,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 		return t.Settings(context.WithoutCancel(ctx))
 	}
 	w.means = measure.Means{
-		Run: f.Run, Plan: v.Plan, Query: v.Rows,
+		Run: f.Run, Plan: v.Plans.Value, Query: v.rows,
 		Host: func(node string) string {
 			s, err := settings(node)
 			if err != nil {

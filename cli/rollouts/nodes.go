@@ -2,6 +2,7 @@ package rollouts
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,7 +77,7 @@ func (v *Invocation) draft(ctx context.Context, b *book, o *PlanOptions) (*rollo
 	if o.plan != "" || o.task != "" {
 		st.Action.Plan, st.Action.Task = o.plan, o.task
 		if o.params.Given {
-			if st.Action.Params, err = v.Params(ctx, o.params.Text); err != nil {
+			if st.Action.Params, err = v.params(ctx, o.params.Text); err != nil {
 				return nil, err
 			}
 		}
@@ -155,9 +156,9 @@ func (v *Invocation) admitted(ctx context.Context, b *book, given, ofStrategy st
 // nodes of the release.
 func (v *Invocation) targets(ctx context.Context, o *acting.Targets, st *strategy.Strategy, of *release.Release) ([]*inventory.Target, error) {
 	if o.Named() {
-		return v.Targets(ctx, o)
+		return v.Running.Sources.Targets(ctx, o)
 	}
-	inv, err := v.Inventory(ctx)
+	inv, err := v.Running.Sources.Inventory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (v *Invocation) targets(ctx context.Context, o *acting.Targets, st *strateg
 	names := t.Names
 	switch {
 	case t.Query != "":
-		if names, err = v.Query(ctx, t.Query); err != nil {
+		if names, err = v.Running.Sources.PuppetDB().Certnames(ctx, t.Query, ""); err != nil {
 			return nil, err
 		}
 	case names == nil && of != nil:
@@ -257,7 +258,7 @@ func (v *Invocation) steps(ctx context.Context, targets []*inventory.Target, st 
 	steps := make(map[string][]int)
 	for i, w := range st.Rules.Waves {
 		var found []*inventory.Target
-		inv, err := v.Inventory(ctx)
+		inv, err := v.Running.Sources.Inventory(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -303,7 +304,7 @@ func (v *Invocation) facts(ctx context.Context, t *inventory.Target, paths []str
 	if err != nil {
 		return nil, err
 	}
-	cached, err := v.CachedFacts(ctx, t.Name, nil)
+	cached, err := v.Running.Sources.CachedFacts(ctx, t.Name, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -346,4 +347,22 @@ func checkConditions(path string, text []byte, st *strategy.Strategy) error {
 	}
 	slices.Sort(wrong)
 	return fault.New(ledger.Kind, "The strategy file '%s' has mistakes:\n%s", path, strings.Join(wrong, "\n"))
+}
+
+// params reads the parameters of a command line.
+func (v *Invocation) params(ctx context.Context, text string) (params map[string]any, err error) {
+	m, err := v.Running.Object(ctx, "params", text)
+	if err != nil {
+		return nil, err
+	}
+	data, err := m.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(data, &params)
+	}
+	return params, err
+}
+
+// rows returns the rows of a query to PuppetDB.
+func (v *Invocation) rows(ctx context.Context, pql string) ([]any, error) {
+	return v.Running.Sources.PuppetDB().Query(ctx, pql, "")
 }

@@ -18,14 +18,13 @@ import (
 	"bolt/apply/fleet"
 	"bolt/catalog/seal"
 	"bolt/cli"
-	"bolt/cli/acting"
-	"bolt/event"
+	"bolt/cli/planning"
+	"bolt/cli/running"
+	"bolt/cli/tasking"
 	"bolt/format/fault"
-	"bolt/format/ordered"
 	"bolt/internal/logging"
 	"bolt/internal/readfile"
 	"bolt/internal/safetext"
-	"bolt/inventory"
 	"bolt/output/fullscreen"
 	"bolt/output/layout"
 	"bolt/release"
@@ -54,30 +53,13 @@ type Invocation struct {
 	Vault   seal.Vault
 	Signers string // a file of allowed signers; "" if releases need no signature
 
-	Inventory   func(ctx context.Context) (*inventory.Inventory, error)
-	Targets     func(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error)
-	Query       func(ctx context.Context, pql string) (names []string, err error)
-	Rows        func(ctx context.Context, pql string) ([]any, error)
-	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
-	// Runner returns a Runner, and a function that closes its connections.
-	Runner func() (*run.Runner, func(), error)
+	Running *running.Invocation // with the project's configuration and inventory
+	Tasks   *tasking.Invocation
+	Plans   *planning.Invocation
 	// Delivery has the settings of all helpers: Dir, Setting, and By.
 	Delivery fleet.Delivery
-	Task     func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error)
-	Plan     func(ctx context.Context, name string, params map[string]any) (any, error)
-	// PlanParams and TaskParams return the parameters of a plan or task; nil for a task that takes any.
-	PlanParams func(ctx context.Context, name string) ([]Parameter, error)
-	TaskParams func(ctx context.Context, name string) ([]Parameter, error)
-	// Params reads the parameters of a command line.
-	Params func(ctx context.Context, text string) (map[string]any, error)
-	// Confirm prints a question and returns the answer of the user; nil without a terminal.
-	Confirm func(ctx context.Context, question string) (bool, error)
 	// Fullscreen opens the whole terminal; nil if standard output is not a terminal that can show it.
 	Fullscreen func(ctx context.Context) (*fullscreen.Screen, error)
-	// Record takes the events of targets for the audit log.
-	Record event.Sink
-	// Webhooks returns the webhooks of the project, with their secrets.
-	Webhooks func(ctx context.Context) ([]*webhook.Hook, error)
 	// Keeper returns the keeper of reports in a state directory; nil if none are kept.
 	Keeper func(state string) *fleet.Keeper
 }
@@ -165,8 +147,10 @@ func (o *CommandOptions) Bind(b *cli.Binder) {
 }
 
 // Complete completes the names of rollouts.
-func (v *Invocation) Complete(ctx context.Context, o *StateOptions, prefix string) cli.Completions {
-	b, err := v.open(ctx, o)
+func (v *Invocation) Complete(ctx context.Context, q cli.Query) cli.Completions {
+	var o StateOptions
+	o.Bind(cli.NewBinder(q.Given, nil))
+	b, err := v.open(ctx, &o)
 	if err != nil {
 		return cli.Completions{}
 	}
@@ -179,7 +163,7 @@ func (v *Invocation) Complete(ctx context.Context, o *StateOptions, prefix strin
 	for _, id := range ids {
 		words = append(words, cli.Word{Text: id})
 	}
-	return cli.Named(words, prefix)
+	return cli.Named(words, q.Prefix)
 }
 
 // holder names this process for people.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/internal/safetext"
 	"bolt/internal/spelling"
@@ -18,12 +19,6 @@ import (
 	"bolt/rollout/measure"
 	"bolt/rollout/strategy"
 )
-
-// A Parameter is a parameter of a plan or task.
-type Parameter struct {
-	Name     string
-	Required bool
-}
 
 // checkUses refuses a strategy that names plans, tasks and scripts that the project does not have, or parameters that
 // they do not take. Without this check, the first measurement of a gate would find them. path and text are those of the strategy file.
@@ -63,15 +58,15 @@ func (v *Invocation) checkAction(ctx context.Context, a strategy.Action, noop bo
 
 // checkUse returns the path of the value that is wrong, and why.
 func (v *Invocation) checkUse(ctx context.Context, u strategy.Use, noop bool) (string, error) {
-	var params []Parameter
+	var params []cli.Parameter
 	var err error
 	switch u.Kind {
 	case strategy.UsesScript:
 		return u.Path, v.checkScript(u.Name)
 	case strategy.UsesPlan:
-		params, err = v.PlanParams(ctx, u.Name)
+		params, err = v.Plans.Parameters(ctx, u.Name)
 	case strategy.UsesTask:
-		params, err = v.TaskParams(ctx, u.Name)
+		params, err = v.Tasks.Parameters(ctx, u.Name)
 	}
 	if err != nil {
 		return u.Path, err
@@ -82,14 +77,14 @@ func (v *Invocation) checkUse(ctx context.Context, u strategy.Use, noop bool) (s
 		}
 	}
 	if u.Kind == strategy.UsesTask && !measure.HasWords(u.Params) {
-		_, err = v.Task(ctx, u.Name, u.Params, noop) // also checks the types of the values
+		_, err = v.Tasks.Named(ctx, u.Name, u.Params, noop) // also checks the types of the values
 	}
 	return u.ParamsPath, err
 }
 
 // misnamed finds a parameter that is not one of params, and a required one that is missing. It returns the
 // path of the value that is wrong.
-func misnamed(u strategy.Use, params []Parameter) (string, error) {
+func misnamed(u strategy.Use, params []cli.Parameter) (string, error) {
 	names := make([]string, len(params))
 	for i, p := range params {
 		names[i] = p.Name

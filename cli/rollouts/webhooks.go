@@ -7,19 +7,27 @@ import (
 
 	"bolt/cli"
 	"bolt/format/fault"
+	"bolt/format/ordered"
 	"bolt/internal/safetext"
 	"bolt/output/layout"
 	"bolt/rollout/ledger"
 	"bolt/rollout/webhook"
 )
 
+// hooks returns the webhooks of the project, with their secrets.
+func (v *Invocation) hooks(ctx context.Context) ([]*webhook.Hook, error) {
+	config := v.Running.Config
+	r, err := v.Running.Sources.Resolved(ctx, ordered.Of(webhook.Key, config.Settings.Value(webhook.Key))) // with the key for errors
+	if err != nil {
+		return nil, err
+	}
+	return webhook.Read(r.(*ordered.Map).Value(webhook.Key), config.Project.File())
+}
+
 // deliver makes the webhooks of the project get the events of rollouts that b drives. The returned function waits for a short time until
 // the receivers have them.
 func (v *Invocation) deliver(ctx context.Context, b *book) (wait func(), err error) {
-	if v.Webhooks == nil {
-		return func() {}, nil
-	}
-	hooks, err := v.Webhooks(ctx)
+	hooks, err := v.hooks(ctx)
 	if err != nil || len(hooks) == 0 {
 		return func() {}, err
 	}
@@ -70,7 +78,7 @@ func CompleteWebhook(_ context.Context, q cli.Query) cli.Completions {
 
 // Webhook carries out rollout webhook test: it sends a test event once to each webhook. It fails if one of them does not take it.
 func (v *Invocation) Webhook(ctx context.Context, _ *WebhookOptions) error {
-	hooks, err := v.Webhooks(ctx)
+	hooks, err := v.hooks(ctx)
 	if err != nil {
 		return err
 	}

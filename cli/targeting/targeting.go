@@ -211,10 +211,10 @@ func (s *Sources) WarnNone() {
 }
 
 // Complete completes a list of targets. If the inventory has errors, there are no completions.
-func (s *Sources) Complete(ctx context.Context, prefix string) cli.Completions {
+func (s *Sources) Complete(ctx context.Context, q cli.Query) cli.Completions {
 	inv, err := s.Inventory(ctx)
 	if err != nil {
 		return cli.Completions{}
 	}
-	return acting.CompleteTargets(prefix, inv.Names())
+	return acting.CompleteTargets(q.Prefix, inv.Names())
 }

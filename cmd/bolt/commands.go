@@ -9,9 +9,11 @@ import (
 	"bolt/cli/catalogs"
 	"bolt/cli/collecting"
 	"bolt/cli/connecting"
+	"bolt/cli/planning"
 	"bolt/cli/programs"
 	"bolt/cli/running"
 	"bolt/cli/targeting"
+	"bolt/cli/tasking"
 )
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
@@ -62,14 +64,14 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{cli.FileOf("pp")},
 			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onExecute}, applyLists...),
 		}},
-		{run: with(showTasks), Command: cli.Command{
+		{run: by((*app).tasking, (*tasking.Invocation).Show), Command: cli.Command{
 			Name: "task show", Args: "[TASK]", Check: cli.OneArgument,
-			Complete: []cli.Completer{s.names(publicTasks)},
+			Complete: []cli.Completer{completes(s, (*app).tasking, (*tasking.Invocation).Complete)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onFilter, onModules},
 		}},
-		{run: with(runTask), targets: true, Command: cli.Command{
-			Name: "task run", Args: "TASK [NAME=VALUE...]", Check: wordsOfTask,
-			Complete: []cli.Completer{s.names(publicTasks)}, Rest: s.parameters(taskParameters),
+		{run: by((*app).tasking, (*tasking.Invocation).Run), targets: true, Command: cli.Command{
+			Name: "task run", Args: "TASK [NAME=VALUE...]", Check: tasking.Need,
+			Complete: []cli.Completer{completes(s, (*app).tasking, (*tasking.Invocation).Complete)}, Rest: completes(s, (*app).tasking, (*tasking.Invocation).CompleteParameters),
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
 		}},
 		{run: with(runModuleAdd), Command: cli.Command{
@@ -82,7 +84,7 @@ func (s system) commands() []command {
 		}},
 		{run: with(runModuleShow), Command: cli.Command{
 			Name: "module show", Args: "[MODULE]", Check: cli.OneArgument,
-			Complete: []cli.Completer{s.names(allModules)},
+			Complete: []cli.Completer{completes(s, itself, (*app).completeModules)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
 		{run: by((*app).shows, (*targeting.Listing).ShowTargets), Command: cli.Command{
@@ -129,42 +131,42 @@ func (s system) commands() []command {
 			Name: "project init", Args: "[NAME]", Check: cli.OneArgument,
 			Exit: exitMade, Formats: listFormats, Lists: []string{onNeeds},
 		}},
-		{run: with(showPlans), Command: cli.Command{
+		{run: by((*app).planning, (*planning.Invocation).Show), Command: cli.Command{
 			Name: "plan show", Args: "[PLAN]", Check: cli.OneArgument,
-			Complete: []cli.Completer{s.names(publicPlans)},
+			Complete: []cli.Completer{completes(s, (*app).planning, (*planning.Invocation).Complete)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onFilter, onModules},
 		}},
-		{run: with(runPlan), Command: cli.Command{
-			Name: "plan run", Args: "PLAN [NAME=VALUE...]", Check: wordsOfPlan,
-			Complete: []cli.Completer{s.names(publicPlans)}, Rest: s.parameters(planParameters),
+		{run: by((*app).planning, (*planning.Invocation).Run), Command: cli.Command{
+			Name: "plan run", Args: "PLAN [NAME=VALUE...]", Check: planning.Need,
+			Complete: []cli.Completer{completes(s, (*app).planning, (*planning.Invocation).Complete)}, Rest: completes(s, (*app).planning, (*planning.Invocation).CompleteParameters),
 			Exit: exitPlan, Formats: eventFormats, Lists: []string{onParams, onJournal, onAction, onTimeout, onDownload, onResults, onTargets, onInventory, onModules},
 		}},
-		{run: with(runPlanNew), Command: cli.Command{
+		{run: by((*app).planning, (*planning.Invocation).New), Command: cli.Command{
 			Name: "plan new", Args: "NAME", Check: cli.NeedArgument("Must specify a plan name."),
 			Exit: exitMade, Formats: listFormats, Lists: []string{onNewPlan},
 		}},
-		{run: with(convertPlan), Command: cli.Command{
+		{run: by((*app).planning, (*planning.Invocation).Convert), Command: cli.Command{
 			Name: "plan convert", Args: "PLAN", Check: cli.NeedArgument("Must specify a plan."),
-			Complete: []cli.Completer{cli.OrFiles(s.names(yamlPlans))},
+			Complete: []cli.Completer{cli.OrFiles(completes(s, (*app).planning, (*planning.Invocation).CompleteYAML))},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
-		{run: with(graphPlan), Command: cli.Command{
+		{run: by((*app).planning, (*planning.Invocation).Graph), Command: cli.Command{
 			Name: "plan graph", Args: "PLAN", Check: cli.NeedArgument("Must specify a plan to draw"),
-			Complete: []cli.Completer{s.names(publicPlans)},
+			Complete: []cli.Completer{completes(s, (*app).planning, (*planning.Invocation).Complete)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onGraph, onModules},
 		}},
-		{run: with(resumePlan), voice: noFiles, Command: cli.Command{
-			Name: "plan resume", Args: "RUN [NAME=VALUE...]", Check: wordsOfResume,
-			Complete: []cli.Completer{s.opened(completeRuns)},
+		{run: by((*app).planning, (*planning.Invocation).Resume), voice: noFiles, Command: cli.Command{
+			Name: "plan resume", Args: "RUN [NAME=VALUE...]", Check: planning.NeedRun,
+			Complete: []cli.Completer{completes(s, (*app).planning, (*planning.Invocation).CompleteRuns)},
 			Exit:     exitPlan, Formats: eventFormats, Lists: []string{onResume, onAction, onTimeout, onDownload, onResults, onInventory, onModules},
 		}},
-		{run: bare(showRuns), Command: cli.Command{
+		{run: by((*app).planning, (*planning.Invocation).ShowRuns), Command: cli.Command{
 			Name: "plan runs", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats,
 		}},
 		{run: with(runPolicyApply), targets: true, Command: cli.Command{
 			Name: "policy apply", Args: "POLICY[,POLICY...]", Check: applying.NeedPolicies,
-			Complete: []cli.Completer{s.names(policyNames)},
+			Complete: []cli.Completer{completes(s, itself, (*app).completePolicies)},
 			Exit:     exitAction, Formats: eventFormats, Lists: applyLists,
 		}},
 		{run: with(runPolicyNew), Command: cli.Command{

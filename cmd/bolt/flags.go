@@ -8,14 +8,15 @@ import (
 	"bolt/cli/acting"
 	"bolt/cli/applying"
 	"bolt/cli/catalogs"
+	"bolt/cli/collecting"
+	"bolt/cli/planning"
 	"bolt/cli/programs"
-	"bolt/facts"
+	"bolt/cli/targeting"
+	"bolt/cli/tasking"
 	"bolt/internal/logging"
 	"bolt/internal/spelling"
 	"bolt/inventory"
 	"bolt/output"
-	"bolt/plans/executor"
-	"bolt/plans/graph"
 	"bolt/project"
 	"bolt/transport/all"
 )
@@ -111,7 +112,7 @@ func (s system) flags() []cli.Flag {
 	dialed := all.Dialed(transports)
 	dialed[0] += " (default)"
 	return []cli.Flag{
-		{Name: "targets", Short: "t", Arg: "TARGETS", Repeat: true, Complete: s.opened(completeTargets), Section: secInventory, On: onTargets,
+		{Name: "targets", Short: "t", Arg: "TARGETS", Repeat: true, Complete: completes(s, (*app).targets, (*targeting.Sources).Complete), Section: secInventory, On: onTargets,
 			Help: "Act on these targets: names, aliases, groups, globs (web*), ranges (web[01-12]), URIs; several are separated by commas. '!db' excludes the targets of db, '&eu' keeps only the targets of eu. @FILE reads them from a file, - from standard input."},
 		{Name: "query", Short: "q", Arg: "PQL", Section: secInventory, On: onTargets,
 			Help: "Act on the nodes that this query to PuppetDB returns: inventory[certname] { facts.role = \"web\" }"},
@@ -131,7 +132,7 @@ func (s system) flags() []cli.Flag {
 			Help: "The task's parameters as a JSON object, instead of NAME=VALUE. @FILE reads it from a file, - from standard input."},
 		{Name: "noop", Section: secInventory, On: onNoop, Strict: true,
 			Help: "Report what would be changed, and change nothing. A task must support this."},
-		{Name: "from", Arg: "SOURCE", Values: []string{facts.FromHelper, facts.FromTask, facts.FromPuppetDB}, Check: cli.OneOfThese, Section: secInventory, On: onCollect, Strict: true,
+		{Name: "from", Arg: "SOURCE", Values: collecting.From(), Check: cli.OneOfThese, Section: secInventory, On: onCollect, Strict: true,
 			Help: "The source of facts: bolt's helper, the task facts, or PuppetDB. The default is a task facts of your own modules, or else the helper."},
 		{Name: "older-than", Arg: "AGE", Section: secInventory, On: onAged, Strict: true,
 			Help: "Only targets whose facts are older than this (12h, 7d, 4w; a number alone is seconds), or missing."},
@@ -178,7 +179,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "save-rerun", Negatable: true, Setting: cli.Bool, Section: secContext, On: onResults, Help: "Record the outcome for --rerun (default).", Negative: "Do not record the outcome for --rerun."},
 
 		{Name: "journal", Section: secContext, On: onJournal, Strict: true, Help: "Record the steps of the plan, so that \"bolt plan resume\" can continue it after a crash or ^C."},
-		{Name: "unknown", Arg: "OUTCOME", Values: executor.Outcomes(), Section: secContext, On: onResume, Strict: true,
+		{Name: "unknown", Arg: "OUTCOME", Values: planning.Outcomes(), Section: secContext, On: onResume, Strict: true,
 			Help: "For targets on which a step had begun when the run was cut off: repeat the step, or treat it as done or as failed. Without this option, bolt asks on the terminal."},
 		{Name: "retry", Section: secContext, On: onResume, Strict: true, Help: "Do the step again that had failed and ended the plan, where it failed, and go on from there."},
 
@@ -249,8 +250,8 @@ func (s system) flags() []cli.Flag {
 		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Vary: varyKeep, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
 
 		{Name: "strategy", Arg: "FILE", Complete: cli.FileOf("yaml", "yml"), Section: secRelease, On: onStrategy, Strict: true, Help: "The strategy file: waves, gates and limits. Without it, all nodes are one wave, and the first failure pauses the rollout."},
-		{Name: "plan", Arg: "NAME", Complete: s.names(publicPlans), Section: secRelease, On: onStages, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
-		{Name: "task", Arg: "NAME", Complete: s.names(publicTasks), Section: secRelease, On: onStages, Strict: true, Help: "Run this task on each node instead of applying catalogs."},
+		{Name: "plan", Arg: "NAME", Complete: completes(s, (*app).planning, (*planning.Invocation).Complete), Section: secRelease, On: onStages, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
+		{Name: "task", Arg: "NAME", Complete: completes(s, (*app).tasking, (*tasking.Invocation).Complete), Section: secRelease, On: onStages, Strict: true, Help: "Run this task on each node instead of applying catalogs."},
 		{Name: "emergency", Section: secRelease, On: onStages, Strict: true, Help: "Start although there is a freeze, if the strategy allows this for emergencies."},
 		{Name: "yes", Section: secRelease, On: onStart, Strict: true, Help: "Start without a question."},
 		{Name: "ignore-drift", Section: secRelease, On: onStart, Strict: true, Help: "Also apply the release to nodes on which something else was applied since the last rollout."},
@@ -268,7 +269,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "last", Arg: "N", Section: secAudit, On: onAudit, Strict: true, Help: "Only the last N of them."},
 		{Name: "expect", Arg: "HASH", Section: secAudit, On: onVerify, Strict: true, Help: "Fail if the record with this hash is not in the log."},
 
-		{Name: "as", Arg: "PICTURE", Values: graph.Formats(), Check: cli.OneOfThese, Section: secDisplay, On: onGraph, Strict: true,
+		{Name: "as", Arg: "PICTURE", Values: planning.Pictures(), Check: cli.OneOfThese, Section: secDisplay, On: onGraph, Strict: true,
 			Help: "Draw the plan as text for Graphviz, dot (default), or as a picture, svg."},
 		{Name: "nested", Section: secDisplay, On: onGraph, Strict: true, Help: "Also draw the plans that the plan calls, each of them once."},
 		{Name: "fact", Arg: "PATH", Repeat: true, Section: secDisplay, On: onFacts, Strict: true,

@@ -78,6 +78,9 @@ func by[V, O any, P interface {
 	return with(func(ctx context.Context, a *app, o P) error { return stopped(run(parts(a), ctx, o)) })
 }
 
+// itself is the parts of commands that this package carries out.
+func itself(a *app) *app { return a }
+
 // execute carries out one command line.
 func execute(ctx context.Context, argv []string, sys system) error {
 	commands := sys.commands()

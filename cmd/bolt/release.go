@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
 	"bolt/cli"
 	"bolt/cli/releasing"
@@ -12,7 +11,7 @@ import (
 func (a *app) releasing() *releasing.Invocation {
 	who := a.auditing().Actor()
 	return &releasing.Invocation{
-		Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Project: a.project.Dir, State: filepath.Join(a.project.Dir, releasing.Dir),
+		Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Project: a.project.Dir, State: a.state(),
 		Author: who.Address(), Environ: a.sys.environ(), Vault: a.vault(), Signers: a.config.AllowedSigners(), Agent: a.sys.env("SSH_AUTH_SOCK"),
 		Ask: func(ctx context.Context, question string) (string, error) {
 			secret, err := a.Ask.Secret(ctx, question)
@@ -22,15 +21,9 @@ func (a *app) releasing() *releasing.Invocation {
 	}
 }
 
-func completeReleases(ctx context.Context, a *app, q cli.Query) cli.Completions {
-	var o releasing.StateOptions
-	o.Bind(cli.NewBinder(a.values, nil))
-	return a.releasing().Complete(ctx, &o, q.Prefix)
-}
-
 // releaseCommands returns the commands of releases.
 func (s system) releaseCommands() []command {
-	names := []cli.Completer{s.opened(completeReleases)}
+	names := []cli.Completer{completes(s, (*app).releasing, (*releasing.Invocation).Complete)}
 	return []command{
 		{run: by((*app).releasing, (*releasing.Invocation).Create), Command: cli.Command{
 			Name: "release create", Args: "[FILE]", Check: cli.OneArgument,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"bolt/apply/fleet"
 	"bolt/apply/history"
 	"bolt/cli"
-	"bolt/cli/releasing"
 	"bolt/cli/reporting"
 	"bolt/format/fault"
 	"bolt/inventory"
@@ -25,7 +23,7 @@ func (a *app) reports(state string) *history.Dir {
 	if n := a.config.Apply.KeepReports; n != nil {
 		keep = int(*n)
 	}
-	return history.Open(filepath.Join(cmp.Or(state, filepath.Join(a.project.Dir, releasing.Dir)), history.Folder), keep)
+	return history.Open(filepath.Join(cmp.Or(state, a.state()), history.Folder), keep)
 }
 
 // keeper returns the keeper of reports in a state directory, "" for the project's. Outside of a project,
@@ -58,28 +56,16 @@ func (a *app) reporting() *reporting.Invocation {
 	return &reporting.Invocation{Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Now: time.Now(), Reports: a.reports, Targets: a.sources.Targets}
 }
 
-func completeReported(ctx context.Context, a *app, q cli.Query) cli.Completions {
-	var o reporting.StateOptions
-	o.Bind(cli.NewBinder(a.values, nil))
-	return a.reporting().CompleteNode(ctx, &o, q.Prefix)
-}
-
-func completeReports(ctx context.Context, a *app, q cli.Query) cli.Completions {
-	var o reporting.StateOptions
-	o.Bind(cli.NewBinder(a.values, nil))
-	return a.reporting().CompleteRun(ctx, &o, q.Args[0], q.Prefix)
-}
-
 // reportCommands returns the commands of reports.
 func (s system) reportCommands() []command {
-	nodes := s.opened(completeReported)
+	nodes := completes(s, (*app).reporting, (*reporting.Invocation).CompleteNode)
 	return []command{
 		{run: by((*app).reporting, (*reporting.Invocation).List), voice: noFiles, Command: cli.Command{
 			Name: "report list", Args: "[NODE...]", Check: cli.AnyArguments, Rest: nodes,
 			Exit: "0  the reports were listed\n1  a node has no report; or ", Formats: dataFormats, Lists: []string{onRelease, onSince, onFailed, onTargets, onInventory},
 		}},
 		{run: by((*app).reporting, (*reporting.Invocation).Show), voice: noFiles, Command: cli.Command{
-			Name: "report show", Args: "NODE [RUN]", Check: reporting.ShowArguments, Complete: []cli.Completer{nodes, s.opened(completeReports)},
+			Name: "report show", Args: "NODE [RUN]", Check: reporting.ShowArguments, Complete: []cli.Completer{nodes, completes(s, (*app).reporting, (*reporting.Invocation).CompleteRun)},
 			Exit: "0  the report was printed\n1  there is no such report; or ", Formats: dataFormats, Lists: []string{onRelease},
 		}},
 	}

@@ -7,6 +7,7 @@ package applying
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -25,6 +26,8 @@ import (
 	"bolt/format/ordered"
 	"bolt/internal/logging"
 	"bolt/inventory"
+	"bolt/output/listing"
+	"bolt/project"
 	"bolt/puppet/eval"
 	"bolt/puppetdb"
 	"bolt/run"
@@ -43,9 +46,14 @@ type Invocation struct {
 	// Compilations is the number of catalogs that are compiled at a time; 0 is the number of processors.
 	Compilations int
 	// Say prints a message of a compilation for the target with the name.
-	Say func(target string, l eval.Log)
-	// Delivery has the settings of all helpers: Dir, Setting, Diffs and By.
-	Delivery fleet.Delivery
+	Say     func(target string, l eval.Log)
+	Setting project.Apply
+	By      string // USER@HOST, for reports
+	Project *project.Project
+	// Policies returns the policies of the project.
+	Policies func() ([]string, error)
+	Out      io.Writer
+	How      listing.Options
 	Store    *facts.Store
 	// CachedFacts returns collected facts of a target.
 	CachedFacts func(ctx context.Context, name string, names []string) (*ordered.Map, error)
@@ -57,6 +65,11 @@ type Invocation struct {
 	Act func(ctx context.Context, o *acting.Options, name, object string, prepare func([]*inventory.Target) (run.Action, error)) error
 }
 
+// Delivery returns the settings of all helpers: Dir, Setting, Diffs and By.
+func (v *Invocation) Delivery() fleet.Delivery {
+	return fleet.Delivery{Dir: v.Setting.Dir, Setting: project.ApplyDirSetting, Diffs: !v.Setting.HideDiffs, By: v.By}
+}
+
 // Action returns the action of applying the catalogs that m makes, with the facts of the inventory.
 // d has the options of the command or plan.
 func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error) {
@@ -65,7 +78,7 @@ func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply,
 		return nil, err
 	}
 	m.Timeout = v.Timeout
-	of := &v.Delivery
+	of := v.Delivery()
 	d.Helpers, d.By, d.Diffs, d.Dir, d.Setting = helpers, of.By, of.Diffs, of.Dir, of.Setting
 	if d.Puppet {
 		if d.Plugins, err = v.plugins(); err != nil {
@@ -83,7 +96,7 @@ func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply,
 // States returns the action of reading the states of the resources of s. It sets s.Delivery.
 func (v *Invocation) States(s *fleet.States) (run.Action, error) {
 	helpers, err := embedded.Built()
-	d := v.Delivery
+	d := v.Delivery()
 	d.Helpers = helpers
 	s.Delivery = &d
 	return s, err
@@ -96,7 +109,7 @@ func (v *Invocation) Helpers() map[string]tasks.Helper {
 	if err != nil {
 		return nil
 	}
-	d := v.Delivery
+	d := v.Delivery()
 	d.Helpers = helpers
 	return map[string]tasks.Helper{"package": d.Package}
 }
@@ -114,7 +127,7 @@ func (v *Invocation) plugins() ([]byte, error) {
 
 // Collector returns a function that collects the facts of a target through the helper.
 func (v *Invocation) Collector(helpers *embedded.Set) func(context.Context, *run.Site) (*ordered.Map, error) {
-	d := v.Delivery
+	d := v.Delivery()
 	d.Helpers = helpers
 	return func(ctx context.Context, site *run.Site) (*ordered.Map, error) {
 		f, err := remote.Facts(ctx, site.Conn, d.Target(site))

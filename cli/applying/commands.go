@@ -118,39 +118,6 @@ func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) error {
 	return v.apply(ctx, &o.Options, site.Source{Name: source.Name, Text: source.Text})
 }
 
-// PolicyOptions are the options of policy apply.
-type PolicyOptions struct {
-	Options
-	names string
-}
-
-// Bind reads the flags and arguments.
-func (o *PolicyOptions) Bind(b *cli.Binder) {
-	o.Options.Bind(b)
-	b.Arg(&o.names)
-}
-
-// NeedPolicies is the Check of commands that need names of policies, separated by commas.
-func NeedPolicies(args []string) error {
-	if len(args) == 0 || len(listed(args[0])) == 0 {
-		return cli.Errorf("Must specify one or more policies to apply.")
-	}
-	return cli.OneArgument(args)
-}
-
-// Policy carries out policy apply. known are the policies of the project. If a report was lost, it returns
-// cli.ErrFailed.
-func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions, known []string) error {
-	names := listed(o.names)
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return &fault.Error{Kind: "bolt/unknown-policy", Msg: fmt.Sprintf("The project has no policy '%s'", name),
-				Hint: "Run 'bolt policy show' to list the policies, or add the name of the class to policies in bolt-project.yaml"}
-		}
-	}
-	return v.apply(ctx, &o.Options, site.Source{Text: "include " + strings.Join(names, ", ")})
-}
-
 // apply applies the resources that a program declares.
 func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) error {
 	code, err := site.New(environment.Name, v.Code, []site.Source{source})
@@ -248,8 +215,9 @@ func CompleteType(context.Context, cli.Query) cli.Completions {
 	return c
 }
 
-// Resource carries out puppet resource. code is set if resources are printed as code of the Puppet language.
-func (v *Invocation) Resource(ctx context.Context, o *ResourceOptions, code bool) error {
+// Resource carries out puppet resource. With formats for people, resources are printed as code of the Puppet language.
+func (v *Invocation) Resource(ctx context.Context, o *ResourceOptions) error {
+	code := !v.How.Format.Data
 	states := &fleet.States{Of: []catalog.Ref{{Type: catalog.Capitals(o.typ), Title: o.name}}, AsCode: code}
 	if code && !o.Results.Stream {
 		o.Results.Fold = true // many targets have equal states

@@ -123,7 +123,7 @@ func (v *Invocation) Collect(ctx context.Context, o *CollectOptions) error {
 // actions returns the task that collects facts, and the function that collects them through the helper. The function
 // is nil if the task is used for all targets. from is the value of --from.
 func (v *Invocation) actions(ctx context.Context, from string) (task run.Action, helper func(context.Context, *run.Site) (*ordered.Map, error), err error) {
-	t, err := v.Tasks.Library.Find(ctx, facts.Task)
+	t, err := v.Tasks.Content.Tasks.Find(ctx, facts.Task)
 	if err != nil {
 		return nil, nil, err
 	}

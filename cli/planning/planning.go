@@ -16,9 +16,9 @@ import (
 	"bolt/cli/acting"
 	"bolt/cli/applying"
 	"bolt/cli/collecting"
+	"bolt/cli/content"
 	"bolt/cli/input"
 	"bolt/cli/running"
-	"bolt/environment"
 	"bolt/format/yaml"
 	"bolt/output/listing"
 	"bolt/plans"
@@ -26,7 +26,6 @@ import (
 	"bolt/plans/graph"
 	"bolt/plans/runs"
 	"bolt/project"
-	"bolt/tasks"
 )
 
 // An Invocation has the parts of one invocation of bolt that the commands use.
@@ -34,10 +33,8 @@ type Invocation struct {
 	Out        io.Writer
 	How        listing.Options
 	Running    *running.Invocation // with the project's configuration, inventory and modules
-	Library    *plans.Library
-	Tasks      *tasks.Library
+	Content    *content.Content
 	Project    *project.Project
-	Code       environment.Options // of the project
 	Input      *input.Input
 	Applying   *applying.Invocation   // for apply blocks, and for tasks of the helper
 	Collecting *collecting.Invocation // for plans that collect facts
@@ -61,7 +58,7 @@ func (o *ShowOptions) Bind(b *cli.Binder) {
 // Show carries out plan show: it prints a plan, or lists the plans.
 func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 	if o.name != "" {
-		p, err := v.Library.Find(ctx, o.name)
+		p, err := v.Content.Plans.Find(ctx, o.name)
 		if _, syntax := errors.AsType[*yaml.Error](err); syntax && !v.How.Format.Data {
 			return executor.Placed(err) // the message has no file
 		} else if err != nil {
@@ -76,7 +73,7 @@ func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 	if list, err = listing.Offered(list, o.filter, "plans", v.Running.Config.PlanFilter); err != nil {
 		return err
 	}
-	return listing.PrintPlanList(v.Out, v.How, &listing.PlanList{Plans: list, Modulepath: v.Running.Modules.Dirs()})
+	return listing.PrintPlanList(v.Out, v.How, &listing.PlanList{Plans: list, Modulepath: v.Content.Modules.Dirs()})
 }
 
 // NewOptions are the options of plan new.
@@ -103,7 +100,7 @@ func (v *Invocation) New(_ context.Context, o *NewOptions) error {
 // Convert carries out plan convert: it prints a plan in the Puppet language. It is the same in every format, because the
 // output is Puppet code.
 func (v *Invocation) Convert(ctx context.Context, o *cli.NameOption) error {
-	p, err := v.Library.At(ctx, o.Name)
+	p, err := v.Content.Plans.At(ctx, o.Name)
 	if err != nil {
 		return err
 	}
@@ -127,7 +124,7 @@ func (o *GraphOptions) Bind(b *cli.Binder) {
 // Graph carries out plan graph: it prints the picture of a plan. It is the same in every format,
 // because another program reads it.
 func (v *Invocation) Graph(ctx context.Context, o *GraphOptions) error {
-	p, err := v.Library.Find(ctx, o.plan)
+	p, err := v.Content.Plans.Find(ctx, o.plan)
 	if err != nil {
 		return err
 	}
@@ -137,7 +134,7 @@ func (v *Invocation) Graph(ctx context.Context, o *GraphOptions) error {
 	}
 	options := graph.Options{Dir: v.Project.Dir}
 	if o.nested {
-		options.Subplan = v.Library.Programs(ctx)
+		options.Subplan = v.Content.Plans.Programs(ctx)
 	}
 	g, err := graph.Of(program, p.Name, options)
 	if err != nil {
@@ -151,7 +148,7 @@ func Pictures() []string { return graph.Formats() }
 
 // public returns the plans that are listed.
 func (v *Invocation) public(ctx context.Context) ([]listing.Described, error) {
-	list, err := v.Library.List(ctx)
+	list, err := v.Content.Plans.List(ctx)
 	return listing.PublicPlans(list), err
 }
 
@@ -177,7 +174,7 @@ func (v *Invocation) Complete(ctx context.Context, q cli.Query) cli.Completions 
 
 // CompleteYAML completes the name of a plan that can be converted.
 func (v *Invocation) CompleteYAML(ctx context.Context, q cli.Query) cli.Completions {
-	list, _ := v.Library.List(ctx)
+	list, _ := v.Content.Plans.List(ctx)
 	list = slices.DeleteFunc(list, func(p plans.Summary) bool { return path.Ext(p.File) != ".yaml" })
 	return acting.CompleteNames(q.Prefix, listing.Plans(list))
 }

@@ -81,7 +81,7 @@ func Need(args []string) error {
 // runs returns the runs of the project's plans.
 func (v *Invocation) runs() *runs.Ledger {
 	return runs.New(runs.Options{
-		Library: v.Library, Project: v.Project.Dir, Console: v.Running.Console, JSON: v.How.Format.Data, Names: &unknown.Names{Modules: v.Running.Modules, Modulepath: v.Running.Config.Modulepath}, Redact: v.Running.Sources.Redact, Warn: v.Running.Logs.Warn,
+		Library: v.Content.Plans, Project: v.Project.Dir, Console: v.Running.Console, JSON: v.How.Format.Data, Names: &unknown.Names{Modules: v.Content.Modules, Modulepath: v.Running.Config.Modulepath}, Redact: v.Running.Sources.Redact, Warn: v.Running.Logs.Warn,
 	})
 }
 
@@ -139,7 +139,7 @@ func (v *Invocation) play(ctx context.Context, o *playOptions, r *runs.Run) erro
 	options.Stream, options.Limits, options.Unknown, options.Ask = v.Running.Streams(), limits, o.unknown, v.Running.Asker(v.Running.Sources.Redact)
 	// An action that the audit log rejects is not shown as begun.
 	options.Sink = event.Fan(record, v.Running.Rerun(), event.Redact(event.Fan(screen, &output.Log{Logs: v.Running.Logs}), v.Running.Sources.Redact))
-	err = r.Play(ctx, v.Code, options)
+	err = r.Play(ctx, v.Content.Language, options)
 	if errors.Is(err, runs.ErrFailed) || err == nil && v.Running.Config.Audit.Required && record.Lost() {
 		return cli.ErrFailed
 	}
@@ -149,9 +149,9 @@ func (v *Invocation) play(ctx context.Context, o *playOptions, r *runs.Run) erro
 // executorOptions returns the options of all runs of plans, without a sink.
 func (v *Invocation) executorOptions(inv *inventory.Inventory, dialer transport.Dialer) executor.Options {
 	return executor.Options{
-		Inventory: inv, Tasks: v.Tasks, Modules: v.Running.Modules, Dialer: dialer, Resolve: v.Running.Sources.Plugins().Resolve, PuppetDB: v.Running.Sources.PuppetDB(),
+		Inventory: inv, Tasks: v.Content.Tasks, Modules: v.Content.Modules, Dialer: dialer, Resolve: v.Running.Sources.Plugins().Resolve, PuppetDB: v.Running.Sources.PuppetDB(),
 		Concurrency: v.Running.Config.Concurrency, Timeout: v.Running.Timeout, Natives: natives.All(v.Project.Dir), Helpers: v.Applying.Helpers(), Interpret: v.Running.Config.ScriptInterpreter,
-		Downloads: filepath.Join(v.Project.Dir, "downloads"), Getenv: v.Code.Getenv, Log: v.Running.Logs.Logger(),
+		Downloads: filepath.Join(v.Project.Dir, "downloads"), Getenv: v.Content.Language.Getenv, Log: v.Running.Logs.Logger(),
 		Catalogs: executor.Catalogs{Facts: v.Collecting.Action, Apply: v.Applying.Action, States: v.Applying.States},
 	}
 }
@@ -221,7 +221,7 @@ func (v *Invocation) Value(ctx context.Context, name string, params map[string]a
 		}
 		return nil
 	})
-	err = r.Play(ctx, v.Code, options)
+	err = r.Play(ctx, v.Content.Language, options)
 	if failure != nil {
 		return nil, failure
 	}

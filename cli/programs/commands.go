@@ -12,6 +12,7 @@ import (
 	"bolt/cli/input"
 	"bolt/environment"
 	"bolt/environment/program"
+	"bolt/environment/unknown"
 	"bolt/output"
 	"bolt/output/listing"
 	"bolt/run"
@@ -20,17 +21,18 @@ import (
 // An Invocation has the parts of one invocation of bolt that the commands use. Errors of writing to
 // Out are returned as they are.
 type Invocation struct {
-	Out, Err  io.Writer
-	Console   io.Writer // for messages between those of the log
-	Format    output.Format
-	Color     bool // of Out
-	ErrColor  bool
-	Terminal  bool // Out is a terminal
-	Input     *input.Input
-	Stdin     *os.File
-	Project   string // the directory of the project, or ""
-	Evaluator program.Options
-	Warn      func(id, text string)
+	Out, Err   io.Writer
+	Console    io.Writer // for messages between those of the log
+	Format     output.Format
+	Color      bool // of Out
+	ErrColor   bool
+	Terminal   bool // Out is a terminal
+	Input      *input.Input
+	Stdin      *os.File
+	Project    string // the directory of the project, or ""
+	Evaluator  program.Options
+	Modulepath []string // for errors about unknown names
+	Warn       func(id, text string)
 }
 
 // FormatPN is the format of puppet dump that other commands do not have.
@@ -144,6 +146,7 @@ func (v *Invocation) Eval(ctx context.Context, o *EvalOptions) error {
 	human := v.Format == output.Human
 	settings := v.Evaluator
 	settings.Given = given
+	settings.Explain = (&unknown.Names{Modules: settings.Environment.Modules, Modulepath: v.Modulepath}).Explain
 	if human && !batch {
 		// As for a log, an error of writing is not an error of the evaluation.
 		settings.Tell = func(f *program.Finding) { _ = listing.PrintSaid(v.Console, v.ErrColor, *f) }

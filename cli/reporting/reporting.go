@@ -1,4 +1,5 @@
-// Package reporting carries out the commands that list and show the kept reports of runs, and reads their options.
+// Package reporting carries out the commands that list and show the kept reports of runs, and reads their options. It also
+// makes the keeper of reports.
 //
 // Mistakes of the user are *cli.UsageError. If the user stops bolt, the error is run.ErrStopped.
 package reporting
@@ -25,6 +26,7 @@ import (
 	"bolt/inventory"
 	"bolt/output"
 	"bolt/output/listing"
+	"bolt/project"
 )
 
 // Kind is the kind of errors about reports.
@@ -35,12 +37,15 @@ const Last = "last"
 
 // An Invocation has the parts of one invocation of bolt that the commands use.
 type Invocation struct {
-	Out  io.Writer
-	How  listing.Options
-	Logs *logging.Log
-	Now  time.Time
-	// Reports returns the reports in a state directory, "" for that of the project.
-	Reports func(state string) *history.Dir
+	Out     io.Writer
+	How     listing.Options
+	Logs    *logging.Log
+	Now     time.Time
+	Project *project.Project
+	State   string                   // the directory of the project's reports
+	Setting project.Apply            // with the number of kept reports
+	By      string                   // USER@HOST, for reports
+	Redact  func(text string) string // returns a text without secrets
 	// Targets returns the targets that options name.
 	Targets func(context.Context, *acting.Targets) ([]*inventory.Target, error)
 }
@@ -86,7 +91,7 @@ func (v *Invocation) List(ctx context.Context, o *ListOptions) error {
 			return cli.Hinted(cli.Invalid("since", o.since.Text), "give a time ago (90m, 12h, 7d) or a date (2026-01-31, 2026-01-31T15:04:05Z)")
 		}
 	}
-	d := v.Reports(o.state)
+	d := v.Dir(o.state)
 	r := &listing.Reports{Dir: d.Path(), Chosen: o.failed || o.since.Given || o.targets.Named() || o.targets.Choosing()}
 	found := make(map[string]bool)
 	add := func(s *history.Summary, err error) error {
@@ -203,7 +208,7 @@ func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 
 // find returns the report that arguments name. Without a run, it is the newest report that is not damaged.
 func (v *Invocation) find(ctx context.Context, o *ShowOptions) (*history.Report, error) {
-	d := v.Reports(o.state)
+	d := v.Dir(o.state)
 	runs, err := d.Runs(o.node)
 	if err != nil {
 		return nil, unread(err)
@@ -296,7 +301,7 @@ func (v *Invocation) CompleteNode(ctx context.Context, q cli.Query) cli.Completi
 	var o StateOptions
 	o.Bind(cli.NewBinder(q.Given, nil))
 	var words []cli.Word
-	for _, node := range v.Reports(o.state).Nodes(ctx) {
+	for _, node := range v.Dir(o.state).Nodes(ctx) {
 		words = append(words, cli.Word{Text: node})
 	}
 	return cli.Named(words, q.Prefix)
@@ -307,7 +312,7 @@ func (v *Invocation) CompleteRun(ctx context.Context, q cli.Query) cli.Completio
 	var o StateOptions
 	o.Bind(cli.NewBinder(q.Given, nil))
 	words := []cli.Word{{Text: Last, About: "the newest report"}}
-	for s, err := range v.Reports(o.state).All(ctx, q.Args[0]) {
+	for s, err := range v.Dir(o.state).All(ctx, q.Args[0]) {
 		if err == nil {
 			words = append(words, cli.Word{Text: s.Run, About: s.Time.Local().Format("2006-01-02 15:04:05") + ", " + string(s.Status)})
 		}

@@ -16,7 +16,7 @@ func (s *Sources) newPlugins() *plugin.Plugins {
 	o := &s.o
 	return all.New(all.Options{
 		Project: o.Project.Dir, Home: o.Home, Environ: o.Environ, Getenv: o.Getenv, Agent: "bolt/" + o.Version,
-		Modules: o.Modules, Database: s.database, Warn: o.Logs.Warn,
+		Modules: o.Content.Modules, Database: s.database, Warn: o.Logs.Warn,
 		Log: func(plugin, line string) { s.log.Info("The plugin " + plugin + ": " + line) },
 	}, plugin.Options{
 		Prompt: o.Ask, Tasks: s.tasks(), Config: o.Config.Plugins,
@@ -27,7 +27,7 @@ func (s *Sources) newPlugins() *plugin.Plugins {
 // tasks returns the tasks in the form for plugins.
 func (s *Sources) tasks() *here.Tasks {
 	return here.New(here.Options{
-		Library: s.o.Tasks, Natives: natives.All(s.o.Project.Dir), Settings: s.localSettings,
+		Library: s.o.Content.Tasks, Natives: natives.All(s.o.Project.Dir), Settings: s.localSettings,
 		Project: s.o.Project.Dir, Home: s.o.Home, Timeout: s.o.TaskTimeout, Warn: s.o.Logs.Warn, Logger: s.log,
 	})
 }

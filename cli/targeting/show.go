@@ -79,5 +79,5 @@ func (l *Listing) ShowPlugins(ctx context.Context, _ *cli.NoOptions) error {
 	if err != nil {
 		return err
 	}
-	return listing.PrintPluginList(l.Out, l.How, list, l.o.Modules.Dirs())
+	return listing.PrintPluginList(l.Out, l.How, list, l.o.Content.Modules.Dirs())
 }

@@ -12,15 +12,14 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/acting"
+	"bolt/cli/content"
 	"bolt/facts"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
 	"bolt/inventory"
 	"bolt/inventory/plugin"
-	"bolt/modules"
 	"bolt/project"
 	"bolt/puppetdb"
-	"bolt/tasks"
 	"bolt/transport"
 	"bolt/transport/all"
 )
@@ -31,8 +30,7 @@ type Options struct {
 	Project     *project.Project
 	Config      *project.Config
 	Inventory   *project.InventorySource
-	Modules     *modules.Path
-	Tasks       *tasks.Library
+	Content     *content.Content
 	Home        string // of the user
 	FactCache   string // a directory in the user's cache; "" if there is none
 	Environ     []string
@@ -108,6 +106,9 @@ func (s *Sources) Inventory(ctx context.Context) (*inventory.Inventory, error) {
 	return s.inv, err
 }
 
+// Transports returns the names of the transports of targets.
+func Transports() []string { return inventory.TransportNames(all.Tables(all.List())) }
+
 // Names returns the names in the inventory. It may be called after Inventory.
 func (s *Sources) Names() []string { return s.inv.Names() }
 
@@ -139,6 +140,15 @@ func (s *Sources) Targets(ctx context.Context, o *acting.Targets) ([]*inventory.
 		return nil, err
 	}
 	return find(ctx)
+}
+
+// SomeTargets is Targets with a warning if there are none.
+func (s *Sources) SomeTargets(ctx context.Context, o *acting.Targets) ([]*inventory.Target, error) {
+	targets, err := s.Targets(ctx, o)
+	if err == nil && len(targets) == 0 {
+		s.WarnNone()
+	}
+	return targets, err
 }
 
 // Targeting reads the inventory and the target options of the command line; find

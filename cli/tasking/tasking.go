@@ -10,11 +10,11 @@ import (
 
 	"bolt/cli"
 	"bolt/cli/acting"
+	"bolt/cli/content"
 	"bolt/cli/input"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
 	"bolt/inventory"
-	"bolt/modules"
 	"bolt/output/listing"
 	"bolt/run"
 	"bolt/tasks"
@@ -25,8 +25,7 @@ import (
 type Invocation struct {
 	Out     io.Writer
 	How     listing.Options
-	Library *tasks.Library
-	Modules *modules.Path
+	Content *content.Content
 	Filter  []string // of the project: the tasks that are listed; nil for all
 	Project string   // the directory
 	Logs    *logging.Log
@@ -71,7 +70,7 @@ func (v *Invocation) Run(ctx context.Context, o *RunOptions) error {
 		return err
 	}
 	return v.Act(ctx, &o.Options, "task", o.task, func(targets []*inventory.Target) (run.Action, error) {
-		t, err := v.Library.Find(ctx, o.task)
+		t, err := v.Content.Tasks.Find(ctx, o.task)
 		if err != nil {
 			return nil, err
 		}
@@ -90,12 +89,12 @@ func (v *Invocation) Run(ctx context.Context, o *RunOptions) error {
 
 // Action checks the parameters of a task and returns its action.
 func (v *Invocation) Action(ctx context.Context, t *tasks.Task, given *ordered.Map, noop bool) (*tasks.Run, error) {
-	return v.Library.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(v.Project), Helpers: v.Helpers()})
+	return v.Content.Tasks.Asked(ctx, t, given, tasks.RunOptions{Noop: noop, Natives: natives.All(v.Project), Helpers: v.Helpers()})
 }
 
 // Named returns the action of a task with parameters in the form of encoding/json.
 func (v *Invocation) Named(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error) {
-	t, err := v.Library.Find(ctx, name)
+	t, err := v.Content.Tasks.Find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +107,7 @@ func (v *Invocation) Named(ctx context.Context, name string, params map[string]a
 
 // Parameters returns the parameters of a task; nil if it takes any.
 func (v *Invocation) Parameters(ctx context.Context, name string) ([]cli.Parameter, error) {
-	t, err := v.Library.Find(ctx, name)
+	t, err := v.Content.Tasks.Find(ctx, name)
 	if err != nil || !t.Typed {
 		return nil, err
 	}
@@ -134,7 +133,7 @@ func (v *Invocation) CompleteParameters(ctx context.Context, q cli.Query) cli.Co
 
 // public returns the tasks that are listed.
 func (v *Invocation) public(ctx context.Context) ([]listing.Described, error) {
-	list, err := v.Library.List(ctx)
+	list, err := v.Content.Tasks.List(ctx)
 	return listing.PublicTasks(list), err
 }
 
@@ -150,11 +149,11 @@ func (o *ShowOptions) Bind(b *cli.Binder) {
 // Show carries out task show: it prints a task, or lists the tasks.
 func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 	if o.name != "" {
-		t, err := v.Library.Find(ctx, o.name)
+		t, err := v.Content.Tasks.Find(ctx, o.name)
 		if err != nil {
 			return err
 		}
-		return listing.PrintTask(v.Out, v.How, t, v.Library.Files(t))
+		return listing.PrintTask(v.Out, v.How, t, v.Content.Tasks.Files(t))
 	}
 	list, err := v.public(ctx)
 	if err != nil {
@@ -163,5 +162,5 @@ func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 	if list, err = listing.Offered(list, o.filter, "tasks", v.Filter); err != nil {
 		return err
 	}
-	return listing.PrintTaskList(v.Out, v.How, &listing.TaskList{Tasks: list, Modulepath: v.Modules.Dirs()})
+	return listing.PrintTaskList(v.Out, v.How, &listing.TaskList{Tasks: list, Modulepath: v.Content.Modules.Dirs()})
 }

@@ -11,21 +11,17 @@ import (
 	"time"
 
 	"bolt/cli"
+	"bolt/cli/content"
 	"bolt/cli/input"
 	"bolt/cli/targeting"
-	"bolt/environment"
-	"bolt/environment/unknown"
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/logging"
-	"bolt/modules"
 	"bolt/output"
 	"bolt/output/screen"
-	"bolt/plans"
 	"bolt/project"
 	"bolt/run"
-	"bolt/tasks"
 	"bolt/transport/all"
 )
 
@@ -40,9 +36,7 @@ type app struct {
 	config  *project.Config
 	logs    *logging.Log
 	log     *slog.Logger
-	modules *modules.Path
-	tasks   *tasks.Library
-	plans   *plans.Library
+	content *content.Content
 	sources *targeting.Sources
 }
 
@@ -88,10 +82,10 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	defer a.close()
 	a.config.Format = output.Nearest(formats, a.config.Format)
 	if slices.Contains(c.Lists, onModules) {
-		a.warnHidden()
+		a.content.WarnHidden()
 	}
 	if slices.Contains(c.Lists, onHiera) || slices.Contains(c.Lists, onPuppet) {
-		a.warnModulepath()
+		a.content.WarnMissing(a.global.modulepath.Text)
 	}
 	a.log.Debug("started", "version", version, "command", c.Name, "project", a.project.Dir)
 	err = stopped(bound.run(ctx, a))
@@ -169,13 +163,10 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	}
 	a.log = a.logs.Logger()
 	early.Flush(a.logs)
-	a.modules = a.config.Modules()
-	readType := environment.TypeReader(a.languageOptions())
-	a.tasks = tasks.NewLibrary(tasks.Options{Modules: a.modules, Type: readType, Warn: a.logs.Warn})
-	a.plans = plans.NewLibrary(plans.Options{Modules: a.modules, Type: readType, Warn: a.logs.Warn})
+	a.content = content.Open(a.config, sys.lookup, a.logs)
 	a.sources = targeting.New(targeting.Options{
 		Version: version, Project: p, Config: a.config, Inventory: p.Inventory(inventoryVariable, sys.env(inventoryVariable), a.config.InventoryFile),
-		Modules: a.modules, Tasks: a.tasks, Home: home(sys), FactCache: a.cacheDir("facts"), Environ: sys.environ(), Getenv: sys.lookup,
+		Content: a.content, Home: home(sys), FactCache: a.cacheDir("facts"), Environ: sys.environ(), Getenv: sys.lookup,
 		Instance: global.puppetdb, TaskTimeout: a.timeout(), Logs: a.logs, Console: a.Console, Ask: a.Ask.Secret, Arg: a.Arg, Overridable: a.overridable,
 	})
 	if global.clearCache {
@@ -249,11 +240,6 @@ func stopped(err error) error {
 		return cli.ErrFailed
 	}
 	return err
-}
-
-// names returns the places in which names of programs are searched.
-func (a *app) names() *unknown.Names {
-	return &unknown.Names{Modules: a.modules, Modulepath: a.config.Modulepath}
 }
 
 func (a *app) close() {

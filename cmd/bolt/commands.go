@@ -9,9 +9,12 @@ import (
 	"bolt/cli/catalogs"
 	"bolt/cli/collecting"
 	"bolt/cli/connecting"
+	"bolt/cli/installing"
+	"bolt/cli/lookups"
 	"bolt/cli/planning"
 	"bolt/cli/programs"
 	"bolt/cli/running"
+	"bolt/cli/sealing"
 	"bolt/cli/targeting"
 	"bolt/cli/tasking"
 )
@@ -74,17 +77,17 @@ func (s system) commands() []command {
 			Complete: []cli.Completer{completes(s, (*app).tasking, (*tasking.Invocation).Complete)}, Rest: completes(s, (*app).tasking, (*tasking.Invocation).CompleteParameters),
 			Exit: exitAction, Formats: eventFormats, Lists: append([]string{onParams, onNoop, onTmpdir, onPrints, onRolling}, actionLists...),
 		}},
-		{run: with(runModuleAdd), Command: cli.Command{
+		{run: by((*app).installing, (*installing.Invocation).Add), Command: cli.Command{
 			Name: "module add", Args: "MODULE", Check: cli.NeedArgument("Must specify a module name."),
 			Exit: exitInstalled, Formats: listFormats,
 		}},
-		{run: with(runModuleInstall), Command: cli.Command{
-			Name: "module install", Check: wordsOfModuleInstall,
+		{run: by((*app).installing, (*installing.Invocation).Install), Command: cli.Command{
+			Name: "module install", Check: installing.NoModules,
 			Exit: exitInstalled, Formats: listFormats, Lists: []string{onForce, onResolve},
 		}},
-		{run: with(runModuleShow), Command: cli.Command{
+		{run: by((*app).installing, (*installing.Invocation).Show), Command: cli.Command{
 			Name: "module show", Args: "[MODULE]", Check: cli.OneArgument,
-			Complete: []cli.Completer{completes(s, itself, (*app).completeModules)},
+			Complete: []cli.Completer{completes(s, (*app).installing, (*installing.Invocation).Complete)},
 			Exit:     exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
 		{run: by((*app).shows, (*targeting.Listing).ShowTargets), Command: cli.Command{
@@ -95,8 +98,8 @@ func (s system) commands() []command {
 			Name: "group show", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onInventory},
 		}},
-		{run: with(runLookup), Command: cli.Command{
-			Name: "lookup", Args: "KEY [NAME=VALUE...]", Check: wordsOfLookup,
+		{run: by((*app).lookups, (*lookups.Invocation).Look), Command: cli.Command{
+			Name: "lookup", Args: "KEY [NAME=VALUE...]", Check: lookups.Need,
 			Exit: exitFound, Formats: eventFormats, Lists: []string{onHiera, onLookup, onTimeout, onResults, onFold, onTargets, onInventory, onModules},
 		}},
 		{run: by((*app).collecting, (*collecting.Invocation).Collect), targets: true, Command: cli.Command{
@@ -111,15 +114,15 @@ func (s system) commands() []command {
 			Name: "facts forget", Check: noWordsButTargets,
 			Exit: exitShown, Formats: plainFormats, Lists: []string{onTargets, onInventory, onAged},
 		}},
-		{run: with(encryptSecret), Command: cli.Command{
-			Name: "secret encrypt", Args: "VALUE", Check: wordsOfSecret("encrypt"),
+		{run: by((*app).sealing, (*sealing.Invocation).Encrypt), Command: cli.Command{
+			Name: "secret encrypt", Args: "VALUE", Check: sealing.Need("encrypt"),
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
 		}},
-		{run: with(decryptSecret), Command: cli.Command{
-			Name: "secret decrypt", Args: "VALUE", Check: wordsOfSecret("decrypt"),
+		{run: by((*app).sealing, (*sealing.Invocation).Decrypt), Command: cli.Command{
+			Name: "secret decrypt", Args: "VALUE", Check: sealing.Need("decrypt"),
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onModules},
 		}},
-		{run: with(createKeys), Command: cli.Command{
+		{run: by((*app).sealing, (*sealing.Invocation).CreateKeys), Command: cli.Command{
 			Name: "secret createkeys", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onPlugin, onForce, onModules},
 		}},
@@ -164,16 +167,16 @@ func (s system) commands() []command {
 			Name: "plan runs", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats,
 		}},
-		{run: with(runPolicyApply), targets: true, Command: cli.Command{
+		{run: by((*app).applying, (*applying.Invocation).Policy), targets: true, Command: cli.Command{
 			Name: "policy apply", Args: "POLICY[,POLICY...]", Check: applying.NeedPolicies,
-			Complete: []cli.Completer{completes(s, itself, (*app).completePolicies)},
+			Complete: []cli.Completer{completes(s, (*app).applying, (*applying.Invocation).CompletePolicy)},
 			Exit:     exitAction, Formats: eventFormats, Lists: applyLists,
 		}},
-		{run: with(runPolicyNew), Command: cli.Command{
+		{run: by((*app).applying, (*applying.Invocation).NewPolicy), Command: cli.Command{
 			Name: "policy new", Args: "NAME", Check: cli.NeedArgument("Must specify a name for the new policy."),
 			Exit: exitMade, Formats: listFormats,
 		}},
-		{run: bare(runPolicyShow), Command: cli.Command{
+		{run: by((*app).applying, (*applying.Invocation).ShowPolicies), Command: cli.Command{
 			Name: "policy show", Check: cli.NoArguments,
 			Exit: exitShown, Formats: listFormats, Lists: []string{onModules},
 		}},
@@ -238,7 +241,7 @@ func (s system) commands() []command {
 			Rest: cli.AnyFile,
 			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
 		}},
-		{run: with(runPuppetResource), targets: true, Command: cli.Command{
+		{run: by((*app).applying, (*applying.Invocation).Resource), targets: true, Command: cli.Command{
 			Name: "puppet resource", Args: "TYPE [NAME]", Check: applying.NeedType,
 			Complete: []cli.Completer{applying.CompleteType},
 			Exit:     exitAction, Formats: eventFormats, Lists: actionLists,

@@ -15,7 +15,6 @@ import (
 	"bolt/cli/tasking"
 	"bolt/internal/logging"
 	"bolt/internal/spelling"
-	"bolt/inventory"
 	"bolt/output"
 	"bolt/project"
 	"bolt/transport/all"
@@ -187,7 +186,7 @@ func (s system) flags() []cli.Flag {
 			Help: "Let the command or script on each target read this file as its standard input; - is standard input of bolt."},
 		{Name: "env-var", Arg: "NAME=VALUE", Repeat: true, Section: secRemote, On: onRun, Strict: true, Help: "Set an environment variable for the command or script."},
 
-		{Name: "transport", Arg: "NAME", Values: inventory.TransportNames(all.Tables(transports)), Setting: cli.String, Check: cli.OneOf, Section: secTransport, On: onAction,
+		{Name: "transport", Arg: "NAME", Values: targeting.Transports(), Setting: cli.String, Check: cli.OneOf, Section: secTransport, On: onAction,
 			Help: "The transport for targets whose names and settings do not set one: " + spelling.Or(dialed) + "."},
 		{Name: "proxyjump", Short: "J", Arg: "HOSTS", Setting: cli.String, Section: secTransport, On: onAction, Strict: true,
 			Help: "Reach targets over SSH through these jump hosts, as ssh -J does: [USER@]HOST[:PORT], separated by commas."},

@@ -2,22 +2,6 @@ package main
 
 import "bolt/cli"
 
-// A nameOption is the one argument of a command.
-type nameOption struct{ name string }
-
-func (o *nameOption) Bind(b *cli.Binder) { b.Arg(&o.name) }
-
-// listOptions are the options of commands that list items, or show one item.
-type listOptions struct {
-	name   string
-	filter string
-}
-
-func (o *listOptions) Bind(b *cli.Binder) {
-	b.Arg(&o.name)
-	b.Text("filter", &o.filter)
-}
-
 // globalOptions are read by every command, because every command can open
 // connections. Flags for settings are in the configuration instead.
 type globalOptions struct {

@@ -12,8 +12,8 @@ import (
 
 func guideTopics(context.Context, cli.Query) cli.Completions { return cli.Texts(guide.Topics()...) }
 
-func runGuide(_ context.Context, a *app, o *nameOption) error {
-	name := o.name
+func runGuide(_ context.Context, a *app, o *cli.NameOption) error {
+	name := o.Name
 	if name == "" {
 		return written(listing.PrintTopics(a.sys.out, a.listOptions(), guide.Topics()))
 	}

@@ -51,11 +51,6 @@ type narrower interface {
 // standard output is for other data.
 type besider interface{ Beside() bool }
 
-// bare returns the action of a command that has no options.
-func bare(run func(ctx context.Context, a *app) error) action {
-	return func(cli.Values, []string) *bound { return &bound{run: run} }
-}
-
 // with returns the action of a command that has options of type O.
 func with[O any, P interface {
 	*O
@@ -77,9 +72,6 @@ func by[V, O any, P interface {
 }](parts func(a *app) V, run func(v V, ctx context.Context, o P) error) action {
 	return with(func(ctx context.Context, a *app, o P) error { return stopped(run(parts(a), ctx, o)) })
 }
-
-// itself is the parts of commands that this package carries out.
-func itself(a *app) *app { return a }
 
 // execute carries out one command line.
 func execute(ctx context.Context, argv []string, sys system) error {

@@ -10,14 +10,6 @@ import (
 	"bolt/project"
 )
 
-// first returns the first word, "" if there is none.
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 type projectInitOptions struct {
 	name    string
 	modules string // separated by commas
@@ -47,7 +39,8 @@ func runProjectInit(ctx context.Context, a *app, o *projectInitOptions) error {
 			return err
 		}
 	}
-	return a.tell("Successfully created Bolt project at " + dir)
+	_, err = fmt.Fprintln(a.messages(), "Successfully created Bolt project at "+dir)
+	return written(err)
 }
 
 // installInto installs the modules of a new project, which has its own
@@ -72,17 +65,5 @@ func (a *app) installInto(ctx context.Context, dir string) error {
 	}
 	defer made.close()
 	made.config.Format = a.config.Format
-	if _, err := made.installation().Install(ctx, false, false); err != nil {
-		_ = os.Remove(made.project.ManagedModules()) // a directory that is not empty existed before
-		return err
-	}
-	return nil
-}
-
-// warnHidden warns if the project hides a module with the same name.
-func (a *app) warnHidden() {
-	if m, ok := a.modules.Hidden(); ok {
-		a.logs.WarnOnce("project_shadows_module", fmt.Sprintf("The project '%s' (%s) hides a module with the same name: bolt finds nothing in %s. "+
-			"Change the 'name' in %s to use both.", a.project.Name, a.project.Dir, m.Dir, a.project.File()))
-	}
+	return made.installing().Into(ctx)
 }

@@ -1,25 +1,9 @@
 package main
 
 import (
-	"context"
-
 	"bolt/cli"
 	"bolt/cli/releasing"
 )
-
-// releasing returns the parts of this invocation that the commands of releases use.
-func (a *app) releasing() *releasing.Invocation {
-	who := a.auditing().Actor()
-	return &releasing.Invocation{
-		Out: results{a.sys.out}, How: a.listOptions(), Logs: a.logs, Project: a.project.Dir, State: a.state(),
-		Author: who.Address(), Environ: a.sys.environ(), Vault: a.vault(), Signers: a.config.AllowedSigners(), Agent: a.sys.env("SSH_AUTH_SOCK"),
-		Ask: func(ctx context.Context, question string) (string, error) {
-			secret, err := a.Ask.Secret(ctx, question)
-			return secret.Reveal(), err
-		},
-		Catalogs: a.catalogs(), Targets: a.sources.Targets, Version: version, Delivery: a.applying().Delivery, Redact: a.sources.Redact, Act: a.running().Observe,
-	}
-}
 
 // releaseCommands returns the commands of releases.
 func (s system) releaseCommands() []command {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"bolt/cli"
@@ -36,18 +33,12 @@ func TestKeeper(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.close()
-		k, got := a.keeper(tt.state), ""
+		k, got := a.reporting().Keeper(tt.state), ""
 		if k != nil {
 			got = k.Dir.Path()
 		}
 		if got != tt.want {
 			t.Errorf("%+v: %q", tt, got)
-		}
-	}
-	// A project that is intentionally read-only prints no warning.
-	for err, want := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.ENOSPC: false, syscall.ENOTDIR: false, errors.New("x"): false} {
-		if got := unwritable(&fs.PathError{Op: "mkdir", Path: "x", Err: err}); got != want {
-			t.Errorf("%v: %v", err, got)
 		}
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 1 || !strings.HasPrefix(left[0].Name(), "inventory") {

@@ -4,19 +4,7 @@ import (
 	"bolt/cli"
 	"bolt/cli/releasing"
 	"bolt/cli/rollouts"
-	"bolt/project"
 )
-
-// rollouts returns the parts for rollouts.
-func (a *app) rollouts() *rollouts.Invocation {
-	who := a.auditing().Actor()
-	return &rollouts.Invocation{
-		Out: results{a.sys.out}, Console: a.Console, Format: a.format(), Color: a.Color(), Logs: a.logs, Version: version,
-		Project: a.project.Dir, Found: a.project.Origin != project.User && a.project.Origin != project.System, State: a.state(), User: who.User, Host: who.Host,
-		Vault: a.vault(), Signers: a.config.AllowedSigners(), Running: a.running(), Tasks: a.tasking(), Plans: a.planning(),
-		Delivery: a.applying().Delivery, Keeper: a.keeper, Fullscreen: a.Screen.Fullscreen(),
-	}
-}
 
 // The meanings of exit codes of commands of rollouts.
 const (

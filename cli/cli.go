@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"maps"
@@ -65,6 +66,8 @@ type Command struct {
 	Exit    string   // the meanings of its exit codes, a line for each; Program.Mistake follows
 	Lists   []string // the occasions of the flags that apply to it
 	Formats []string // for flags whose values depend on the command
+	// Reworded are the texts of flags that have another meaning for the command, by the names of the flags.
+	Reworded map[string]Wording
 
 	// Check returns the error in its arguments. They are checked before any file is read.
 	Check func(args []string) error
@@ -74,6 +77,9 @@ type Command struct {
 	Complete []Completer
 	Rest     Completer
 }
+
+// A Wording has texts of a flag. Empty ones are those of the flag.
+type Wording struct{ Arg, Section, Help string }
 
 // Takes reports whether a flag applies to a command.
 func (c *Command) Takes(f *Flag) bool { return f.On == Always || slices.Contains(c.Lists, f.On) }
@@ -125,11 +131,13 @@ type Flag struct {
 	Complete Completer
 }
 
-// with returns the flag adapted to a command.
-func (f Flag) with(c *Command) Flag {
+// For returns the flag adapted to a command.
+func (f Flag) For(c *Command) Flag {
 	if f.Vary != nil {
 		f.Vary(&f, c)
 	}
+	w := c.Reworded[f.Name]
+	f.Arg, f.Section, f.Help = cmp.Or(w.Arg, f.Arg), cmp.Or(w.Section, f.Section), cmp.Or(w.Help, f.Help)
 	return f
 }
 
@@ -240,7 +248,7 @@ func (c *Command) CompleteArgument(ctx context.Context, q Query) Completions {
 
 // CompleteFlag returns the Completer for a flag's value with a command; nil for a switch.
 func (c *Command) CompleteFlag(f Flag) Completer {
-	switch f = f.with(c); {
+	switch f = f.For(c); {
 	case f.Complete != nil:
 		return f.Complete
 	case f.Arg == "":

@@ -119,7 +119,7 @@ func (p *Program) flagHelp(c *Command) string {
 			if !c.Takes(&f) {
 				continue
 			}
-			if f = f.with(c); f.Section != sec {
+			if f = f.For(c); f.Section != sec {
 				continue
 			}
 			if first {

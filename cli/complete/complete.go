@@ -100,9 +100,7 @@ func addFlags(cmd *cobra.Command, p *cli.Program, c *cli.Command, given cli.Valu
 			}
 			cmd.Flags().AddFlag(pf)
 		}
-		if f.Vary != nil {
-			f.Vary(&f, c)
-		}
+		f = f.For(c)
 		define(f.Name, f.Short, f.Help, "")
 		if f.Negatable {
 			define("no-"+f.Name, "", cmp.Or(f.Negative, f.Help), "false")

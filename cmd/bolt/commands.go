@@ -23,6 +23,11 @@ var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, on
 
 var applyLists = []string{onApply, onRelease, onNoop, onHiera, onRolling, onAction, onTimeout, onResults, onTargets, onInventory, onModules}
 
+// keepsReports are the texts of flags for commands that apply.
+var keepsReports = map[string]cli.Wording{
+	"state": {Section: secContext, Help: "Keep the reports of the run in this directory (default .bolt-state of the project). \"bolt report list\" lists them."},
+}
+
 // The meanings of exit codes. 1 is also the code of a usage error.
 const (
 	exitAction    = "0  everything succeeded\n1  a target failed, or was not reached; or "
@@ -65,7 +70,7 @@ func (s system) commands() []command {
 		{run: by((*app).applying, (*applying.Invocation).Manifest), targets: true, Command: cli.Command{
 			Name: "apply", Args: "[FILE]", Check: cli.OneArgument,
 			Complete: []cli.Completer{cli.FileOf("pp")},
-			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onExecute}, applyLists...),
+			Exit:     exitAction, Formats: eventFormats, Lists: append([]string{onExecute}, applyLists...), Reworded: keepsReports,
 		}},
 		{run: by((*app).tasking, (*tasking.Invocation).Show), Command: cli.Command{
 			Name: "task show", Args: "[TASK]", Check: cli.OneArgument,
@@ -170,7 +175,7 @@ func (s system) commands() []command {
 		{run: by((*app).applying, (*applying.Invocation).Policy), targets: true, Command: cli.Command{
 			Name: "policy apply", Args: "POLICY[,POLICY...]", Check: applying.NeedPolicies,
 			Complete: []cli.Completer{completes(s, (*app).applying, (*applying.Invocation).CompletePolicy)},
-			Exit:     exitAction, Formats: eventFormats, Lists: applyLists,
+			Exit:     exitAction, Formats: eventFormats, Lists: applyLists, Reworded: keepsReports,
 		}},
 		{run: by((*app).applying, (*applying.Invocation).NewPolicy), Command: cli.Command{
 			Name: "policy new", Args: "NAME", Check: cli.NeedArgument("Must specify a name for the new policy."),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"bolt/cli"
 	"bolt/cli/acting"
@@ -240,13 +239,13 @@ func (s system) flags() []cli.Flag {
 		{Name: "plugin", Arg: "NAME", Section: secModules, On: onPlugin, Help: "Use this plugin for secrets (default pkcs7)."},
 		{Name: "pp", Section: secModules, On: onNewPlan, Help: "Write the plan in the Puppet language instead of YAML."},
 
-		{Name: "state", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onRelease, Vary: varyState, Strict: true, Help: "Store releases in this directory (default .bolt-state of the project)."},
+		{Name: "state", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onRelease, Strict: true, Help: "Store releases in this directory (default .bolt-state of the project)."},
 		{Name: "from-catalogs", Arg: "DIR", Complete: cli.Directory, Section: secRelease, On: onCreate, Strict: true, Help: "Make the release of the catalogs in this directory, as \"bolt catalog compile --output\" writes them, and compile nothing."},
 		{Name: "max-changes", Arg: "N", Check: cli.Count, Section: secRelease, On: onPreview, Strict: true, Help: "Exit with status 1 if more than N resources would change on a node. With 0, each change is one too many."},
 		{Name: "key", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Sign with this SSH key: a private key, or a public key whose private key is in the ssh-agent."},
 		{Name: "signature", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSign, Strict: true, Help: "Add the signature in this file, which \"ssh-keygen -Y sign -n bolt-release\" made."},
 		{Name: "allowed-signers", Arg: "FILE", Complete: cli.AnyFile, Section: secRelease, On: onSigners, Strict: true, Help: "Check signatures with this file of allowed keys (ssh-keygen(1), ALLOWED SIGNERS), instead of the setting releases.allowed-signers."},
-		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Vary: varyKeep, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
+		{Name: "keep", Arg: "N", Check: cli.Count, Section: secRelease, On: onGC, Strict: true, Help: "Also remove all releases but the last N. Releases that a rollout names stay."},
 
 		{Name: "strategy", Arg: "FILE", Complete: cli.FileOf("yaml", "yml"), Section: secRelease, On: onStrategy, Strict: true, Help: "The strategy file: waves, gates and limits. Without it, all nodes are one wave, and the first failure pauses the rollout."},
 		{Name: "plan", Arg: "NAME", Complete: completes(s, (*app).planning, (*planning.Invocation).Complete), Section: secRelease, On: onStages, Strict: true, Help: "Run this plan once for each node, which is its parameter targets, instead of applying catalogs."},
@@ -260,11 +259,11 @@ func (s system) flags() []cli.Flag {
 		{Name: "plain", Section: secRelease, On: onWatch, Strict: true, Help: "Print lines, although standard output is a terminal."},
 		{Name: "follow", Section: secRelease, On: onEvents, Strict: true, Help: "Print new events until the rollout has ended."},
 
-		{Name: "since", Arg: "TIME", Section: secAudit, On: onSince, Vary: varySince, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},
+		{Name: "since", Arg: "TIME", Section: secAudit, On: onSince, Strict: true, Help: "Only actions that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."},
 		{Name: "actor", Arg: "USER", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions of this user, also through sudo."},
 		{Name: "action", Arg: "NAME", Section: secAudit, On: onAudit, Strict: true, Help: "Only commands, scripts, tasks, uploads, downloads or plans: command, script ..."},
 		{Name: "on", Arg: "TARGET", Section: secAudit, On: onAudit, Strict: true, Help: "Only actions on this target."},
-		{Name: "failed", Section: secAudit, On: onFailed, Vary: varyFailed, Strict: true, Help: "Only actions that failed, were stopped, or have no end."},
+		{Name: "failed", Section: secAudit, On: onFailed, Strict: true, Help: "Only actions that failed, were stopped, or have no end."},
 		{Name: "last", Arg: "N", Section: secAudit, On: onAudit, Strict: true, Help: "Only the last N of them."},
 		{Name: "expect", Arg: "HASH", Section: secAudit, On: onVerify, Strict: true, Help: "Fail if the record with this hash is not in the log."},
 
@@ -328,40 +327,6 @@ func formatHelp(formats []string) string {
 		}
 	}
 	return "How to print results: " + spelling.Or(words) + "."
-}
-
-// varySince adapts --since to a command.
-func varySince(f *cli.Flag, c *cli.Command) {
-	switch c.Name {
-	case "rollout events":
-		f.Arg, f.Section, f.Help = "N", secRelease, "Only events after event N."
-	case "report list":
-		f.Section, f.Help = secDisplay, "Only reports of runs that began since then: an age (90m, 12h, 7d) or a date (2026-01-31)."
-	}
-}
-
-// varyFailed adapts --failed to a command.
-func varyFailed(f *cli.Flag, c *cli.Command) {
-	if c.Name == "report list" {
-		f.Section, f.Help = secDisplay, "Only reports of runs that failed or were stopped."
-	}
-}
-
-// varyState adapts --state to a command.
-func varyState(f *cli.Flag, c *cli.Command) {
-	switch {
-	case slices.Contains(c.Lists, onApply):
-		f.Section, f.Help = secContext, "Keep the reports of the run in this directory (default .bolt-state of the project). \"bolt report list\" lists them."
-	case strings.HasPrefix(c.Name, "report "):
-		f.Section, f.Help = secContext, "Read the reports in this directory (default .bolt-state of the project)."
-	}
-}
-
-// varyKeep adapts --keep to a command.
-func varyKeep(f *cli.Flag, c *cli.Command) {
-	if c.Name == "rollout gc" {
-		f.Help = "Remove all rollouts but the last N. Rollouts that have not ended, or were the last on a node, stay."
-	}
 }
 
 // varyFormat adapts --format to a command.

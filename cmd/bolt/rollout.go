@@ -29,6 +29,8 @@ func (s system) rolloutCommands() []command {
 			Name: "rollout " + name, Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitShown, Formats: plainFormats, Lists: append([]string{onRelease}, lists...),
 		}}
 	}
+	events := shown("events", by((*app).rollouts, (*rollouts.Invocation).Events), onSince, onEvents)
+	events.Reworded = map[string]cli.Wording{"since": {Arg: "N", Section: secRelease, Help: "Only events after event N."}}
 	return []command{
 		{run: by((*app).rollouts, (*rollouts.Invocation).PlanOnly), Command: cli.Command{
 			Name: "rollout plan", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitShown, Formats: plainFormats,
@@ -76,9 +78,10 @@ func (s system) rolloutCommands() []command {
 		{run: by((*app).rollouts, (*rollouts.Invocation).Collect), voice: noFiles, Command: cli.Command{
 			Name: "rollout gc", Check: cli.NoArguments,
 			Exit: "0  everything was removed\n1  it could not be removed; or ", Formats: plainFormats, Lists: []string{onRelease, onGC, onNoop},
+			Reworded: map[string]cli.Wording{"keep": {Help: "Remove all rollouts but the last N. Rollouts that have not ended, or were the last on a node, stay."}},
 		}},
 		shown("show", by((*app).rollouts, (*rollouts.Invocation).Show)),
-		shown("events", by((*app).rollouts, (*rollouts.Invocation).Events), onSince, onEvents),
+		events,
 		{run: by((*app).rollouts, (*rollouts.Invocation).Strategy), voice: noFiles, Command: cli.Command{
 			Name: "rollout strategy", Args: "new|check FILE", Check: rollouts.StrategyArguments, Complete: []cli.Completer{rollouts.CompleteStrategy, cli.FileOf("yaml", "yml")},
 			Exit: "0  the file was written, or has no mistakes\n1  the file has mistakes; or ", Formats: plainFormats, Lists: []string{onModules},

@@ -321,7 +321,7 @@ type Approvals struct {
 type Hooks struct {
 	Before Hook `json:"before_node,omitzero" doc:"A task or command before the work on a node. If it fails, the node fails."`
 	After  Hook `json:"after_node,omitzero" doc:"A task or command after the work on a node."`
-	Always bool `json:"always" doc:"Whether the second hook runs also if the work has failed."`
+	Always bool `json:"always" doc:"Whether the second hook runs even if the work has failed."`
 }
 
 // A Hook is a task or a command. A file can write the name of a task alone.

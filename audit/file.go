@@ -86,7 +86,7 @@ func tailIn(text []byte, whole bool) (t tail, found bool, err error) {
 	}
 }
 
-var errNoLog = fmt.Errorf("there is no record in its last %d bytes, so it is not an audit log", maxLine)
+var errNoLog = fmt.Errorf("the last %d bytes do not hold a record, so the file is not an audit log", maxLine)
 
 // A link is the part of a record that the chain consists of.
 type link struct {

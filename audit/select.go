@@ -18,7 +18,7 @@ func FilesOf(command, path string, named []string) ([]string, error) {
 	case len(named) > 0:
 		return named, nil
 	case path == "":
-		return nil, &fault.Error{Kind: Kind, Msg: "There is no audit log: it is not configured.",
+		return nil, &fault.Error{Kind: Kind, Msg: "The audit log is not configured.",
 			Hint: "Set audit: {path: audit.jsonl} in bolt-project.yaml, or name a file: bolt " + command + " FILE."}
 	}
 	return New(path, time.Now).Files(), nil

@@ -82,7 +82,7 @@ func TestFilesOf(t *testing.T) {
 	if files, err := FilesOf("audit show", log, nil); err != nil || len(files) != 1 || files[0] != log {
 		t.Errorf("configured: %q, %v", files, err)
 	}
-	if _, err := FilesOf("audit show", "", nil); err == nil || !strings.Contains(err.Error(), "no audit log") {
+	if _, err := FilesOf("audit show", "", nil); err == nil || !strings.Contains(err.Error(), "audit log is not configured") {
 		t.Errorf("none: %v", err)
 	}
 }

@@ -163,7 +163,7 @@ func setIn(m *ordered.Map, path []string, v any, where string) (*ordered.Map, er
 	if len(path) > 1 {
 		inner, ok := m.Value(key).(*ordered.Map)
 		if old := m.Value(key); !ok && old != nil {
-			return nil, fault.New("bolt/validation-error", "The value at '%s' in the %s is not a Hash but %s, so there is no '%s' in it to set",
+			return nil, fault.New("bolt/validation-error", "The value at '%s' in the %s is not a Hash but %s, so bolt cannot set '%s' in it",
 				key, where, typeName(old), path[1])
 		}
 		set, err := setIn(inner, path[1:], v, where)

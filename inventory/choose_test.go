@@ -77,13 +77,13 @@ func TestAlgebra(t *testing.T) {
 		t.Errorf("got %v, %v", names(got), err)
 	}
 	for words, want := range map[string]string{
-		"web,!wbe":         "'!wbe' matches no target: there is no target, group or alias with that name",
-		"web,&wbe":         "'&wbe' matches no target: there is no target, group or alias with that name",
+		"web,!wbe":         "'!wbe' matches no target: a target, group or alias with that name does not exist",
+		"web,&wbe":         "'&wbe' matches no target: a target, group or alias with that name does not exist",
 		"web,!wbe*":        "Found 0 targets matching wildcard pattern wbe*",
-		"web,!old[01-20]":  "'!old[01-20]' matches no target: there is no target, group or alias with that name",
+		"web,!old[01-20]":  "'!old[01-20]' matches no target: a target, group or alias with that name does not exist",
 		"web,!":            "A name must follow '!' at once, as in '!db'",
 		"& eu":             "A name must follow '&' at once, as in '&db'",
-		"web,!a:secret@:x": "'!a@:x' matches no target: there is no target, group or alias with that name",
+		"web,!a:secret@:x": "'!a@:x' matches no target: a target, group or alias with that name does not exist",
 	} {
 		if _, err := inv.Targets(t.Context(), []string{words}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", words, err, want)

@@ -133,7 +133,7 @@ func (inv *Inventory) named(ctx context.Context, op byte, word string, among []*
 	s := search{inv: inv, typed: true, among: among, to: &found}
 	ok, err := s.word(ctx, word)
 	if err == nil && !ok {
-		err = inv.invalid(nil, "'%c%s' matches no target: there is no target, group or alias with that name", op, SafeName(word))
+		err = inv.invalid(nil, "'%c%s' matches no target: a target, group or alias with that name does not exist", op, SafeName(word))
 	}
 	return found.seen, err
 }

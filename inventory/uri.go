@@ -93,7 +93,7 @@ func splitHostPort(s string) (host string, port int, err error) {
 			return "", 0, errors.New("there is text between the closing bracket and the port")
 		}
 		if a, aerr := netip.ParseAddr(host); aerr != nil || !a.Is6() {
-			return "", 0, errors.New("there is no IPv6 address in the brackets")
+			return "", 0, errors.New("the brackets do not hold an IPv6 address")
 		}
 	} else if i := strings.LastIndexByte(s, ':'); i >= 0 {
 		host, s = s[:i], s[i:]

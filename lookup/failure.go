@@ -101,7 +101,7 @@ func (s *Search) hint(err error) string {
 	}
 	config := s.o.Config
 	if _, err := os.Stat(config); errors.Is(err, os.ErrNotExist) {
-		return fmt.Sprintf("there is no %s; without it data is looked for in data/common.yaml beside it, and in modules", config)
+		return fmt.Sprintf("%s does not exist; without it, bolt searches data/common.yaml beside it, and modules", config)
 	}
 	if s.o.Explain {
 		return ""

@@ -306,8 +306,8 @@ func (c *Config) warnPathCase(warn Warn) {
 		entries, _ := os.ReadDir(filepath.Dir(dir)) // one that cannot be read holds no advice
 		for _, e := range entries {
 			if base := filepath.Base(dir); e.Name() != base && strings.EqualFold(e.Name(), base) {
-				warn("path_case", "There is no "+dir+" on the modulepath, but there is "+
-					filepath.Join(filepath.Dir(dir), e.Name())+". Case matters in the modulepath.")
+				warn("path_case", dir+" in the modulepath does not exist. Did you mean "+
+					filepath.Join(filepath.Dir(dir), e.Name())+"? Case matters in the modulepath.")
 			}
 		}
 	}
@@ -317,7 +317,7 @@ func (c *Config) warnPathCase(warn Warn) {
 // such list.
 func (c *Config) PolicyNames() ([]string, error) {
 	if c.Policies == nil {
-		return nil, fault.New("bolt/no-policies-error", "The project has no policies: there is no list 'policies' in %s. "+
+		return nil, fault.New("bolt/no-policies-error", "The project has no policies: %s does not have a list 'policies'. "+
 			"'bolt policy new' makes the first one.", c.Project.File())
 	}
 	names := []string{}

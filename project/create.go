@@ -109,7 +109,7 @@ func Create(dir, name string, specs []string) (undo func(), err error) {
 	}
 	for _, spec := range specs {
 		if !moduleSpec().MatchString(spec) {
-			return nil, fault.New("bolt/validation-error", "'%s' is no name of a module: that is AUTHOR-NAME, such as puppetlabs-stdlib.", spec)
+			return nil, fault.New("bolt/validation-error", "'%s' is not a module name. Write AUTHOR-NAME, such as puppetlabs-stdlib.", spec)
 		}
 	}
 	text := "---\nname: " + name + "\nmodules: []\n"

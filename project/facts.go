@@ -47,7 +47,7 @@ var ages = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.
 // ParseAge reads how old something is: a number of seconds, or whole numbers with
 // the units s, m, h, d and w, as 12h or 1d12h.
 func ParseAge(s string) (time.Duration, error) {
-	wrong := fmt.Errorf("%q is no age: give seconds, or a time such as 12h, 7d or 4w", s)
+	wrong := fmt.Errorf("%q is not an age: give seconds, or a time such as 12h, 7d or 4w", s)
 	var total time.Duration
 	for rest := s; ; {
 		end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })

@@ -149,7 +149,7 @@ func TestFailures(t *testing.T) {
 		{"half, but well sent", plain(serve(t, rows(`[{"a":1}, {"b":`))), "the connection closed before", ""},
 		{"empty", plain(serve(t, rows(``))), "the connection closed before", ""},
 		{"a page", plain(serve(t, rows(`<html>`))), "the answer is not JSON: invalid character '<'", ""},
-		{"an object", plain(serve(t, rows(`{"a":1}`))), "no list of rows", ""},
+		{"an object", plain(serve(t, rows(`{"a":1}`))), "is not a list of rows", ""},
 		{"two lists", plain(serve(t, rows(`[] []`))), "something follows", ""},
 		{"a number nobody has", plain(serve(t, rows(`[1e999]`))), "a row cannot be read: line 1: 1e999 is too large", ""},
 		{"a bad query", plain(serve(t, status(400, "PQL parse error\x1b[31m at line 1"))), "400 Bad Request: PQL parse error at line 1", ""},

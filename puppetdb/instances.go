@@ -163,7 +163,7 @@ func (i *Instances) settings(ctx context.Context, name string) (*ordered.Map, er
 // known returns a hint with the names of the instances.
 func known(named *ordered.Map) string {
 	if named.Len() == 0 {
-		return "there is no puppetdb-instances in bolt-project.yaml or bolt-defaults.yaml"
+		return "bolt-project.yaml and bolt-defaults.yaml do not have puppetdb-instances"
 	}
 	return "puppetdb-instances has " + strings.Join(named.Keys(), ", ")
 }

@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 		{name: "nobody to trust", byDefault: `{"server_urls": ["https://a"]}`, err: "cacert must be specified"},
 		{name: "nobody there", byDefault: `{"server_urls": ["https://a"], "cacert": "gone"}`, err: "cacert file", hint: ""},
 		{name: "half a certificate", byDefault: `{"server_urls": ["https://a"], "cacert": "/ca", "cert": "c"}`, err: "cert and key must be specified together"},
-		{name: "no certificate", byDefault: `{"server_urls": ["https://a"], "cacert": "x"}`, files: map[string]string{"project/x": "s3cret"}, err: "there is no certificate in"},
+		{name: "no certificate", byDefault: `{"server_urls": ["https://a"], "cacert": "x"}`, files: map[string]string{"project/x": "s3cret"}, err: "does not hold a certificate"},
 		{name: "no key", byDefault: `{"server_urls": ["https://a"], "cacert": "/ca", "cert": "/c", "key": "x"}`, files: map[string]string{"project/x": "s3cret"}, err: "failed to find any PEM data in key input"},
 	}
 	a := newAuthority(t)

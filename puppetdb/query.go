@@ -94,7 +94,7 @@ func (c *Client) Rows(ctx context.Context, q Query) ([]any, error) {
 func (c *Client) rows(ctx context.Context, at *url.URL, q Query, limit int64, row func(any) error) error {
 	body, err := q.body()
 	if err != nil {
-		return server.Failed("the query is no JSON: %w", err)
+		return server.Failed("the query is not JSON: %w", err)
 	}
 	path := "/pdb/query/v4"
 	if q.Entity != "" {

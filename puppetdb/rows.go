@@ -39,7 +39,7 @@ func decodeRows(r io.Reader, maxRow int64, row func(any) error) error {
 	if t, err := d.Token(); err != nil {
 		return unreadable(err)
 	} else if t != json.Delim('[') {
-		return server.Failed("the answer is no list of rows, but JSON that begins with %v", t)
+		return server.Failed("the answer is not a list of rows: its JSON begins with %v", t)
 	}
 	var raw json.RawMessage
 	for d.More() {
@@ -117,7 +117,7 @@ func document(r io.Reader) (*ordered.Map, error) {
 	}
 	m, ok := v.(*ordered.Map)
 	if !ok {
-		return nil, server.Failed("the answer is no JSON object")
+		return nil, server.Failed("the answer is not a JSON object")
 	}
 	return m, nil
 }

@@ -299,7 +299,7 @@ func (s *State) applyRollback(e Event) error {
 		}
 		for _, name := range e.Nodes {
 			if _, ok := s.index[name]; !ok {
-				return fmt.Errorf("there is no node %s", name)
+				return fmt.Errorf("node %s is not part of this rollout", name)
 			}
 		}
 		s.rolledBack = e

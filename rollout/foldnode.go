@@ -8,7 +8,7 @@ import (
 func (s *State) find(name string, steps ...nodeStep) (int, *node, error) {
 	i, ok := s.index[name]
 	if !ok {
-		return 0, nil, fmt.Errorf("there is no node %q in this rollout", name)
+		return 0, nil, fmt.Errorf("node %q is not part of this rollout", name)
 	}
 	n := &s.nodes[i]
 	for _, step := range steps {

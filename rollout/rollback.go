@@ -15,7 +15,7 @@ import (
 // by itself.
 func NewRollback(s *State, name, author string) (*Created, map[string]string, error) {
 	if s.created == nil {
-		return nil, nil, fmt.Errorf("there is no such rollout")
+		return nil, nil, fmt.Errorf("the rollout does not exist")
 	}
 	c := s.created
 	if c.Parent != "" {

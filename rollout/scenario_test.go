@@ -339,7 +339,7 @@ func TestLostTask(t *testing.T) {
 func TestSkip(t *testing.T) {
 	g := play(t, "order: [name]\nstrategy: {concurrency: {max: 1}, waves: [{count: 2}, {rest: true}]}", 4)
 	g.refuse(&Skipped{Node: n0, By: "ann"}, "node node00000 is sending")
-	g.refuse(&Skipped{Node: "web1", By: "ann"}, `there is no node "web1" in this rollout`)
+	g.refuse(&Skipped{Node: "web1", By: "ann"}, `node "web1" is not part of this rollout`)
 	g.do(&Skipped{Node: n1, By: "ann", Reason: "in repair"})
 	g.do(&Skipped{Node: n3, By: "ann"})
 	g.finish(n0, OutcomeDone)

@@ -43,7 +43,7 @@ func New(spec Spec) (*Created, error) {
 		return nil, fmt.Errorf("rollout %s: there are %d nodes, and the strategy needs at least %d", spec.Rollout, len(c.Nodes), n)
 	}
 	if len(c.Nodes) == 0 && spec.Strategy.Targets.Empty != strategy.SucceedEmpty {
-		return nil, fmt.Errorf("rollout %s: there are no nodes", spec.Rollout)
+		return nil, fmt.Errorf("rollout %s: the targets do not match any node", spec.Rollout)
 	}
 	return c, nil
 }

@@ -171,7 +171,7 @@ def play(name, facts)
     node.trusted_data = trusted(certname)
     node.add_server_facts('serverversion' => 'X', 'servername' => 'server.example.com', 'serverip' => '192.0.2.9')
     catalog = Puppet::Parser::Compiler.compile(node)
-    raise Puppet::Error, 'there is no catalog' unless catalog
+    raise Puppet::Error, 'the catalog is missing' unless catalog
     answer['catalog'] = catalog_of(catalog, dir)
   end
   answer

@@ -16,7 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 puppet=${PUPPET:-$(command -v puppet || echo /opt/puppetlabs/bin/puppet)}
 if [ ! -e "$puppet" ]; then
-	echo 'confirm-corpus: there is no puppet: install one (apt-get install --no-install-recommends puppet-agent), or say where it is with PUPPET' >&2
+	echo 'confirm-corpus: puppet is not installed: install it (apt-get install --no-install-recommends puppet-agent), or say where it is with PUPPET' >&2
 	exit 2
 fi
 # Puppet's own packages have a Ruby of their own; others run with the system's.

@@ -8,7 +8,7 @@
 set -eu
 
 for program in dockerd docker podman runc unshare; do
-	command -v $program >/dev/null || { echo "containers: there is no $program (Debian's docker.io, podman, runc)" >&2; exit 1; }
+	command -v $program >/dev/null || { echo "containers: $program is not installed (Debian's docker.io, podman, runc)" >&2; exit 1; }
 done
 # What tests mount is to be seen in the containers, and nowhere else.
 if [ -z "${BOLT_CONTAINERS_MOUNTS-}" ]; then

@@ -28,7 +28,7 @@ stop() {
 	local pid name
 	for name in sshd krb5kdc; do
 		if pid=$(running "$dir/run/$name.pid" $name); then
-			kill -KILL "$pid" # there is nothing to be kept
+			kill -KILL "$pid" # the data is not kept
 			while [ -n "$(running "$dir/run/$name.pid" $name)" ]; do sleep 0.02; done
 		fi
 		rm -f "$dir/run/$name.pid"
@@ -153,7 +153,7 @@ sshd() {
 start() {
 	local program
 	for program in kdb5_util kadmin.local krb5kdc /usr/sbin/sshd ssh-keygen; do
-		command -v $program >/dev/null || die "there is no $program: install krb5-kdc, krb5-admin-server, krb5-user and openssh-server"
+		command -v $program >/dev/null || die "$program is not in PATH: install krb5-kdc, krb5-admin-server, krb5-user and openssh-server"
 	done
 	umask 077
 	mkdir -p "$dir"/{db,k5login,run}

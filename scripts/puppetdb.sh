@@ -54,7 +54,7 @@ stop() {
 database() {
 	local bin sql="$dir/sql"
 	bin=$(find /usr/lib/postgresql -name initdb -printf '%h\n' | sort -V | tail -n 1)
-	[ -n "$bin" ] || die 'there is no initdb: install postgresql'
+	[ -n "$bin" ] || die 'initdb is not installed: install postgresql'
 	if [ ! -f "$sql/PG_VERSION" ]; then
 		(as "$bin/initdb" -D "$sql" -U postgres -E UTF8 --locale=C.UTF-8 -A trust) >"$dir/run/initdb.log" 2>&1 ||
 			die "initdb: $(tail -n 3 "$dir/run/initdb.log")"
@@ -144,7 +144,7 @@ answers() {
 }
 
 start() {
-	[ -f $jar ] || die "there is no $jar: install puppetdb"
+	[ -f $jar ] || die "$jar does not exist: install puppetdb"
 	umask 022
 	mkdir -p "$dir"/{conf.d,run,sql,ssl,var}
 	chmod 755 "$dir"

@@ -8,7 +8,7 @@ set -eu
 
 packages='rpm createrepo-c dnf zypper pacman-package-manager makepkg zstd python3-pip ruby npm libuser'
 if [ -z "${BOLT_TEST_ROOT-}" ]; then
-	command -v debootstrap >/dev/null || { echo "roots: there is no debootstrap (Debian's package of that name)" >&2; exit 1; }
+	command -v debootstrap >/dev/null || { echo "roots: debootstrap is not installed (Debian's package of that name)" >&2; exit 1; }
 	dir=${TMPDIR:-/tmp}/bolt-test-root-$(id -u)
 	(umask 077 && mkdir -p "$dir")
 	[ -O "$dir" ] && [ ! -h "$dir" ] || { echo "roots: $dir belongs to another user: remove it" >&2; exit 1; }

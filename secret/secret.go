@@ -131,7 +131,7 @@ func readKey(ctx context.Context, which, path, advice string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, failed(KindKey, err, "There is no %s key '%s'. %s", which, path, advice)
+		return nil, failed(KindKey, err, "The %s key '%s' does not exist. %s", which, path, advice)
 	}
 	return nil, failed(KindKey, err, "The %s key '%s' is unreadable: %v", which, path, fault.WithoutPath(err))
 }

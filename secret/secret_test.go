@@ -170,10 +170,10 @@ func TestDecryptErrors(t *testing.T) {
 		{"damaged", p, value[:150] + strings.ToUpper(value[150:200]) + value[200:], secret.KindParse, "damaged"},
 		{"cut", p, value[:200] + "]", secret.KindParse, "could not be decrypted"},
 		{"of another pair", other, value, secret.KindParse, "keys are wrong"},
-		{"no public key", secret.Pair{Public: none, Private: p.Private}, value, secret.KindKey, "none'. A value can only be decrypted with the key pair"},
-		{"no private key", secret.Pair{Public: p.Public, Private: none}, value, secret.KindKey, "none'. A value can only be decrypted with the key pair"},
+		{"no public key", secret.Pair{Public: none, Private: p.Private}, value, secret.KindKey, "none' does not exist. A value can only be decrypted with the key pair"},
+		{"no private key", secret.Pair{Public: p.Public, Private: none}, value, secret.KindKey, "none' does not exist. A value can only be decrypted with the key pair"},
 		{"halves of two pairs", secret.Pair{Public: p.Public, Private: other.Private}, value, secret.KindKey, "does not belong to the private key"},
-		{"junk", secret.Pair{Public: p.Public, Private: junk}, value, secret.KindKey, "no PRIVATE KEY"},
+		{"junk", secret.Pair{Public: p.Public, Private: junk}, value, secret.KindKey, "does not have a PRIVATE KEY"},
 		{"a directory", secret.Pair{Public: dir, Private: p.Private}, value, secret.KindKey, "is unreadable"},
 	} {
 		text, err := c.pair.Decrypt(t.Context(), c.value)
@@ -190,7 +190,7 @@ func TestDecryptErrors(t *testing.T) {
 func TestEncryptErrors(t *testing.T) {
 	p := newPair(t)
 	for _, c := range []struct{ name, path, says string }{
-		{"missing", p.Public + "x", "x'. 'bolt secret createkeys' makes"},
+		{"missing", p.Public + "x", "x' does not exist. 'bolt secret createkeys' makes"},
 		{"the private key", p.Private, "not a certificate"},
 	} {
 		if _, err := (secret.Pair{Public: c.path}).Encrypt(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -80,7 +80,7 @@ func (t *Task) broken(object *ordered.Map) *event.Error {
 		data, err := valuedata.Of(v)
 		switch {
 		case !has && !value.Instance(o.Type, value.Undef{}):
-			problems = append(problems, fmt.Sprintf("there is no '%s'", o.Name))
+			problems = append(problems, fmt.Sprintf("'%s' is missing", o.Name))
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("'%s': %v", o.Name, err))
 		default:

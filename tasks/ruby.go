@@ -40,7 +40,7 @@ func (l *Library) ruby(t *Task, file string, interpreter []string) ([]string, er
 	if err != nil {
 		return nil, &fault.Error{
 			Kind: "puppetlabs.tasks/task-error", Err: err,
-			Msg:  fmt.Sprintf("The task %s cannot run on this machine: %s does not exist, and there is no ruby on PATH.", t.Name, missing),
+			Msg:  fmt.Sprintf("The task %s cannot run on this machine: %s does not exist, and ruby is not in PATH.", t.Name, missing),
 			Hint: "Install Ruby, or set interpreters for the extension .rb in the configuration of the transport local.",
 		}
 	}

@@ -51,7 +51,7 @@ func TestRuby(t *testing.T) {
 	lookErr = errors.New("not found")
 	_, err := l.ruby(task, "t.rb", []string{missing})
 	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || !strings.Contains(f.Msg, missing+" does not exist") || !strings.Contains(f.Msg, "no ruby on PATH") || !strings.Contains(f.Hint, "interpreters") {
+	if !ok || !strings.Contains(f.Msg, missing+" does not exist") || !strings.Contains(f.Msg, "ruby is not in PATH") || !strings.Contains(f.Hint, "interpreters") {
 		t.Errorf("without a ruby: %#v", err)
 	}
 	l.puppetRuby, l.boltRuby = missing, here

@@ -513,7 +513,7 @@ func TestRun(t *testing.T) {
 		{"list", `{}`, "", head + `list","status":"success","value":{"_output":"[1]\n"}}`},
 		{"bytes", `{}`, "", head + `bytes","status":"failure","value":{"_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task result contained invalid UTF-8 on stdout","details":{}}}}`},
 		{"secret", `{}`, "", head + `secret","status":"success","value":{"_sensitive":"Sensitive [value redacted]","x":1}}`},
-		{"promise", `{}`, "", head + `promise","status":"failure","value":{"n":"x","_error":{"kind":"bolt/invalid-task-output","issue_code":"TASK_ERROR","msg":"The result of task proj::promise does not match the outputs in its metadata: 'n' expects an Integer value, got String; there is no 'm'","details":{}}}}`},
+		{"promise", `{}`, "", head + `promise","status":"failure","value":{"n":"x","_error":{"kind":"bolt/invalid-task-output","issue_code":"TASK_ERROR","msg":"The result of task proj::promise does not match the outputs in its metadata: 'n' expects an Integer value, got String; 'm' is missing","details":{}}}}`},
 		{"killed", `{}`, "", head + `killed","status":"failure","value":{"_output":"","_error":{"kind":"puppetlabs.tasks/task-error","issue_code":"TASK_ERROR","msg":"The task was ended by signal KILL and no output","details":{}}}}`},
 		{"ruby", `{}`, "", head + `ruby","status":"success","value":{"_output":"shell\n"}}`},
 		{"agent", `{}`, "", head + `agent","status":"success","value":{"_output":"shell\n"}}`},

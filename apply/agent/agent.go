@@ -40,7 +40,7 @@ type Job struct {
 const Install = "/opt/puppetlabs/bin"
 
 // ErrNoPuppet is the error of Find.
-var ErrNoPuppet = errors.New("--engine puppet needs an installed Puppet: there is no program puppet in PATH or in " + Install)
+var ErrNoPuppet = errors.New("--engine puppet needs an installed Puppet: puppet is not in PATH or in " + Install)
 
 // Find returns the path of the installed Puppet.
 func Find(h *resource.Host) (string, error) {

@@ -78,7 +78,7 @@ func (e *DamagedError) Error() string {
 func (e *DamagedError) Unwrap() error { return e.Err }
 
 // ErrNone is the error of Get for a report that is not there.
-var ErrNone = errors.New("there is no such report")
+var ErrNone = errors.New("the report does not exist")
 
 const (
 	suffix = ".jsonl"

@@ -139,7 +139,7 @@ func (g *Guard) Hold(ctx context.Context, words []string) int {
 
 func (g *Guard) run(ctx context.Context, words []string) (code, sig int, err error) {
 	if len(words) < 5 || words[3] != "--" {
-		return 0, 0, errors.New("there is no program to run")
+		return 0, 0, errors.New("the arguments do not name a program to run")
 	}
 	timeout, err := time.ParseDuration(words[2])
 	if err != nil {

@@ -222,7 +222,7 @@ func (d *database) fill(ctx context.Context, nodes int) (size int, err error) {
 	}
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin/psql")
 	if err != nil || len(programs) == 0 {
-		return 0, errors.New("there is no psql: install postgresql")
+		return 0, errors.New("psql is not in PATH: install postgresql")
 	}
 	cmd := exec.CommandContext(ctx, programs[len(programs)-1], "-h", filepath.Join(d.dir, "run"), "-p", d.sql, "-U", "postgres", "-d", "puppetdb", "-X", "-q", "-v", "ON_ERROR_STOP=1")
 	cmd.Stdin = strings.NewReader(fmt.Sprintf(copies, nodes-1))

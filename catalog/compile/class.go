@@ -75,7 +75,7 @@ func (c *compiler) class(s *eval.Site, r *resource) error {
 		return err
 	}
 	if d == nil {
-		return unknown("unknown-class", name, "there is no class "+name)
+		return unknown("unknown-class", name, "class "+name+" does not exist")
 	}
 	if slices.Contains(c.inheriting, name) {
 		return eval.Errorf("inheritance-cycle", "the class %s inherits itself", name)

@@ -347,7 +347,7 @@ func (c *compiler) find(s *eval.Site, typ string) (*eval.Definition, error) {
 	}
 	known, err := s.HasResourceType(typ)
 	if err == nil && !known {
-		err = unknown("unknown-resource-type", typ, "there are no resources of type "+typ)
+		err = unknown("unknown-resource-type", typ, "resource type "+typ+" does not exist")
 	}
 	return nil, err
 }

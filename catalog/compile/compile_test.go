@@ -110,7 +110,7 @@ func TestClasses(t *testing.T) {
 	if got := applied(c, "Notify"); !slices.Equal(got, []string{"b", "a"}) || c.Name != "n" || !slices.Equal(c.Classes, []string{"settings", "default", "b", "a"}) {
 		t.Errorf("found %q, classes %q of %s", got, c.Classes, c.Name)
 	}
-	if _, err := compiled(t, text, compile.Options{Classes: []string{"none"}}); err == nil || !strings.Contains(err.Error(), "there is no class none") {
+	if _, err := compiled(t, text, compile.Options{Classes: []string{"none"}}); err == nil || !strings.Contains(err.Error(), "class none does not exist") {
 		t.Errorf("a missing class: %v", err)
 	}
 }

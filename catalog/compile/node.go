@@ -25,7 +25,7 @@ func (c *compiler) node(ctx context.Context, name string) (*eval.Scope, error) {
 		return nil, err
 	}
 	if d == nil {
-		return nil, eval.Errorf("unknown-node", "there are nodes defined, and none is for %s", name)
+		return nil, eval.Errorf("unknown-node", "the site has node definitions, and none of them matches %s", name)
 	}
 	c.classes = append(c.classes, label)
 	r := newResource(eval.Ref{Type: "node", Title: label}, top)

@@ -19,7 +19,7 @@ func (s *Site) explain(ctx context.Context, err error) error {
 	switch e.Kind {
 	case "unknown-class":
 		if _, known := s.names.Modules.Module(e.Name); !known && !strings.Contains(e.Name, "::") {
-			e.Msg += ": there is no module " + e.Name + " in " + strings.Join(s.names.Modulepath, string(filepath.ListSeparator))
+			e.Msg += ": could not find a module " + e.Name + " in " + strings.Join(s.names.Modulepath, string(filepath.ListSeparator))
 		}
 		e.Msg += s.names.Advise(ctx, e.Name, "manifests", func() []string { return append(s.modules(), s.defined(eval.KindClass)...) })
 	case "unknown-resource-type":

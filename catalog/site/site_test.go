@@ -300,7 +300,7 @@ File['/etc/web'] ~> Service['web']
 func TestGraphErrors(t *testing.T) {
 	const begin = "graph: g\nresources:\n"
 	for text, want := range map[string]string{
-		begin + "  srvice: [{name: x}]": "g.yaml:3:12: there are no resources of type srvice; did you mean service?",
+		begin + "  srvice: [{name: x}]": "g.yaml:3:12: resource type srvice does not exist; did you mean service?",
 		begin + "  file: [{name: /x}]\nedges: [{from: {kind: file, name: /x}, to: {kind: file, name: /y}}]": "g.yaml:4:9: File[/y] is in a relation and not declared",
 		begin + "  file: [{name: /x}, {name: /y, path: /x}]":                                                "g.yaml:3:22: File[/y] cannot be File[/x] too, which is declared already, at g.yaml:3",
 	} {

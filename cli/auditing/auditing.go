@@ -101,7 +101,7 @@ func (v *Invocation) Show(ctx context.Context, o *ShowOptions) error {
 		}
 	}
 	if others > 0 {
-		v.Logs.Warn("audit", fmt.Sprintf("%d lines are no records: bolt audit verify tells more.", others))
+		v.Logs.Warn("audit", fmt.Sprintf("%d lines are not records. Run 'bolt audit verify'.", others))
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (o *VerifyOptions) Bind(b *cli.Binder) {
 func (v *Invocation) Verify(ctx context.Context, o *VerifyOptions) error {
 	expect, ok := audit.ParseHash(o.expect.Text)
 	if o.expect.Given && !ok {
-		return cli.Hinted(cli.Errorf("Invalid parameter specified for option '--expect': it is no SHA-256"), "bolt audit verify prints the hash of the last record, 64 digits")
+		return cli.Hinted(cli.Errorf("Invalid parameter specified for option '--expect': not a SHA-256 hash (64 hexadecimal digits)"), "'bolt audit verify' prints the hash of the last record")
 	}
 	files, err := audit.FilesOf("audit verify", v.Setting.Path, o.files)
 	if err != nil {

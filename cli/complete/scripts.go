@@ -50,7 +50,7 @@ func checkShell(words []string) error {
 	case len(words) == 0:
 		return cli.Hinted(cli.Errorf("Must specify a shell: %s", spelling.Or(shells)), "%s", hint)
 	case !slices.Contains(shells, words[0]):
-		return cli.Hinted(cli.Errorf("There is no completion script for the shell '%s': use %s", words[0], spelling.Or(shells)), "%s", hint)
+		return cli.Hinted(cli.Errorf("Unknown shell '%s': use %s", words[0], spelling.Or(shells)), "%s", hint)
 	case len(words) > 1:
 		return cli.NoArguments(words[1:])
 	}

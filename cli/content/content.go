@@ -55,7 +55,7 @@ func (c *Content) WarnHidden() {
 func (c *Content) WarnMissing(modulepath string) {
 	for _, dir := range filepath.SplitList(modulepath) {
 		if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			c.logs.Warn("missing_modulepath", fmt.Sprintf("There is no directory %s, which --modulepath names.", dir))
+			c.logs.Warn("missing_modulepath", fmt.Sprintf("--modulepath names %s, which is not a directory.", dir))
 		}
 	}
 }

@@ -198,7 +198,7 @@ func uncompiled(without []*site.Compiled, nodes int) error {
 	for _, c := range without {
 		byNode.Set(c.Node, site.Failure(c.Node, c.Err).Map())
 	}
-	e := fault.New(release.Kind, "%d of %d nodes could not be compiled, so there is no release.", len(without), nodes)
+	e := fault.New(release.Kind, "%d of %d nodes could not be compiled, so bolt did not create a release.", len(without), nodes)
 	e.Details = ordered.Of("nodes", byNode)
 	return e
 }

@@ -160,7 +160,7 @@ func unread(err error) error {
 
 // unknown is the error for a node without reports.
 func (v *Invocation) unknown(ctx context.Context, d *history.Dir, node string) error {
-	e := fault.New(Kind, "There is no report of the node '%s' in %s", node, d.Path())
+	e := fault.New(Kind, "Could not find a report of the node '%s' in %s", node, d.Path())
 	if near := spelling.Near(node, d.Nodes(ctx)); near != "" {
 		e.Hint = fmt.Sprintf("Did you mean %q?", near)
 	}
@@ -264,7 +264,7 @@ func (v *Invocation) run(o *ShowOptions, runs []string) (string, error) {
 
 // noRun is the error for a run without a report.
 func (v *Invocation) noRun(o *ShowOptions) error {
-	e := fault.New(Kind, "There is no report of the run '%s' of the node '%s'", o.run, o.node)
+	e := fault.New(Kind, "Could not find a report of the run '%s' of the node '%s'", o.run, o.node)
 	e.Hint = fmt.Sprintf("'bolt report list %s' lists the reports of the node", o.node)
 	return e
 }

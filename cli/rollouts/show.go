@@ -322,7 +322,7 @@ func (v *Invocation) History(ctx context.Context, o *HistoryOptions) error {
 		return layout.WriteDocument(v.Out, map[string]any{"rollouts": list})
 	}
 	if len(list) == 0 {
-		return v.say("There are no rollouts. 'bolt rollout start RELEASE' starts one.")
+		return v.say("No rollouts found. 'bolt rollout start RELEASE' starts one.")
 	}
 	var text strings.Builder
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

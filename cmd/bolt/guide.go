@@ -23,7 +23,7 @@ func runGuide(_ context.Context, a *app, o *cli.NameOption) error {
 		if n := spelling.Near(name, guide.Topics()); n != "" {
 			near = " Did you mean '" + n + "'?"
 		}
-		return fault.New("bolt/unknown-topic", "There is no guide about '%s'.%s 'bolt guide' lists the topics.", name, near)
+		return fault.New("bolt/unknown-topic", "Unknown topic '%s'.%s 'bolt guide' lists the topics.", name, near)
 	}
 	return written(listing.PrintGuide(a.sys.out, a.listOptions(), topic.Name, topic.Text, topic.Docs))
 }

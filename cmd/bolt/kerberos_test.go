@@ -56,7 +56,7 @@ func TestKerberos(t *testing.T) {
 	// The daemon was started by tester; this caller has no ticket.
 	as("FILE:"+filepath.Join(d.dir, "none"), r.Config())
 	out, code := d.bolt("command", "run", "true", "-t", "web", "--pool", "required")
-	if code == 0 || !strings.Contains(out, "There is no Kerberos ticket: FILE:"+d.dir+"/none") || !strings.Contains(out, "Run kinit") {
+	if code == 0 || !strings.Contains(out, "No Kerberos ticket: FILE:"+d.dir+"/none") || !strings.Contains(out, "Run kinit") {
 		t.Errorf("no ticket: exit %d\n%s", code, out)
 	}
 	// Another principal does not get the connection of the first principal.

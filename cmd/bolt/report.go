@@ -21,7 +21,7 @@ func (s system) reportCommands() []command {
 		}},
 		{run: by((*app).reporting, (*reporting.Invocation).Show), voice: noFiles, Command: cli.Command{
 			Name: "report show", Args: "NODE [RUN]", Check: reporting.ShowArguments, Complete: []cli.Completer{nodes, completes(s, (*app).reporting, (*reporting.Invocation).CompleteRun)},
-			Exit: "0  the report was printed\n1  there is no such report; or ", Formats: dataFormats, Lists: []string{onRelease},
+			Exit: "0  the report was printed\n1  the report does not exist; or ", Formats: dataFormats, Lists: []string{onRelease},
 			Reworded: map[string]cli.Wording{"state": read},
 		}},
 	}

@@ -66,7 +66,7 @@ func (s Source) Check(at Location) (p *syntax.Program, problems []Finding) {
 	p, problems = s.Parse()
 	if p == nil {
 		if s.foreign() {
-			is := Finding{Level: "warning", Kind: "other-file", Msg: "this is no Puppet file by its name: those end in .pp or .epp", File: s.Name}
+			is := Finding{Level: "warning", Kind: "other-file", Msg: "the name of a Puppet file ends in .pp or .epp", File: s.Name}
 			problems = slices.Insert(problems, 0, is)
 		}
 		return nil, problems

@@ -80,10 +80,10 @@ func (n *Names) Advise(ctx context.Context, name, folder string, known func() []
 	if qualified && !slices.ContainsFunc(strings.Split(rest, "::"), func(s string) bool { return !modules.ValidName(s) }) {
 		if m, ok := n.Modules.Module(module); ok {
 			dir := filepath.Join(m.Dir, folder)
-			advice = fmt.Sprintf(": there is no %s.pp in %s", filepath.Join(strings.Split(rest, "::")...), dir)
+			advice = fmt.Sprintf(": could not find %s.pp in %s", filepath.Join(strings.Split(rest, "::")...), dir)
 			names = append(names, definedIn(ctx, dir, module)...)
 		} else if !slices.ContainsFunc(names, func(known string) bool { return strings.HasPrefix(strings.ToLower(known), module+"::") }) {
-			advice = fmt.Sprintf(": there is no module %s in %s", module, strings.Join(n.Modulepath, string(filepath.ListSeparator)))
+			advice = fmt.Sprintf(": could not find a module %s in %s", module, strings.Join(n.Modulepath, string(filepath.ListSeparator)))
 		}
 	}
 	// Names of files have no capitals, those of types have.

@@ -305,7 +305,7 @@ func (sc *scanner) escape(b *strings.Builder) error {
 		return nil
 	}
 	if c != 'u' {
-		return sc.fail("\\%c is no escape; write \\\\ for a backslash", c)
+		return sc.fail("\\%c is not an escape; write \\\\ for a backslash", c)
 	}
 	hex := sc.s[sc.i:min(sc.i+4, len(sc.s))]
 	n, err := strconv.ParseUint(hex, 16, 16)

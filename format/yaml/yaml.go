@@ -41,7 +41,7 @@ func Read(ctx context.Context, path, what string) ([]byte, error) {
 	data, err := readfile.Read(ctx, path, readfile.Config)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.File(path, err, "Could not read %s file at %s: there is no such file", what, path)
+			return nil, fault.File(path, err, "Could not read %s file at %s: the file does not exist", what, path)
 		}
 		return nil, fault.File(path, err, "Could not read %s file at %s: %v", what, path, fault.WithoutPath(err))
 	}

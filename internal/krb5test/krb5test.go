@@ -86,7 +86,7 @@ func script(t testing.TB) string {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			t.Fatal("there is no scripts/kdc.sh above the working directory")
+			t.Fatal("no parent of the working directory holds scripts/kdc.sh")
 		}
 		dir = up
 	}

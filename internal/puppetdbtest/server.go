@@ -90,7 +90,7 @@ func scriptPath() (string, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", errors.New("there is no scripts/puppetdb.sh above the working directory")
+			return "", errors.New("no parent of the working directory holds scripts/puppetdb.sh")
 		}
 		dir = up
 	}

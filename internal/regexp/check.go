@@ -75,7 +75,7 @@ func resolve(p *parser, n *node) {
 		groups := p.lookup(n.name)
 		switch len(groups) {
 		case 0:
-			p.fail(n.pos, "there is no group <"+n.name+">")
+			p.fail(n.pos, "group <"+n.name+"> does not exist")
 		case 1:
 			n.group = groups[0]
 		default:
@@ -83,7 +83,7 @@ func resolve(p *parser, n *node) {
 		}
 	}
 	if n.group >= len(p.groups) || slices.ContainsFunc(n.groups, func(g int) bool { return g >= len(p.groups) }) {
-		p.fail(n.pos, "there is no group of this number")
+		p.fail(n.pos, "a group with this number does not exist")
 	}
 	if n.kind == kBackref {
 		// If several groups have one name, the last that fits takes effect.

@@ -234,7 +234,7 @@ func (p *parser) posixBracket() (ranges, strict []rune, ok bool) {
 	name, neg := strings.CutPrefix(rest[2:end-1], "^")
 	ranges = p.namedSet("posix ", name, posixRanges)
 	if ranges == nil || strings.IndexByte(rest[2:end], '\\') >= 0 {
-		p.fail(p.pos, "there is no such POSIX bracket; known are alnum, alpha, ascii, blank, cntrl, digit, "+
+		p.fail(p.pos, "unknown POSIX bracket; known are alnum, alpha, ascii, blank, cntrl, digit, "+
 			"graph, lower, print, punct, space, upper, word, xdigit")
 	}
 	ascii := p.flags.chars == rangeASCII

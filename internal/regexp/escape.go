@@ -355,7 +355,7 @@ func (p *parser) reference(start int, end byte) *node {
 		if neg {
 			num = len(p.groups) - num
 			if num <= 0 {
-				p.fail(at, "there is no such group before this reference")
+				p.fail(at, "the group does not exist before this reference")
 			}
 		}
 		n.groups, n.numbered = []int{num}, true
@@ -372,7 +372,7 @@ func (p *parser) reference(start int, end byte) *node {
 	name := p.groupName(end)
 	groups := p.lookup(name)
 	if groups == nil {
-		p.fail(at, "there is no group <"+name+"> before this reference")
+		p.fail(at, "group <"+name+"> does not exist before this reference")
 	}
 	n.groups = groups
 	return n
@@ -412,7 +412,7 @@ func (p *parser) call(start int, end byte) *node {
 			num = len(p.groups) - num
 		}
 		if num < 0 || sign != 0 && num == 0 {
-			p.fail(at, "there is no such group")
+			p.fail(at, "the group does not exist")
 		}
 		n.group = num
 	case ok || sign != 0:

@@ -450,7 +450,7 @@ func (p *parser) item() (n *node, sealed bool) {
 		return &node{kind: kAssert, assert: endLine, pos: start}, false
 	case '*', '+', '?', '{':
 		if _, ok := p.quantifier(); ok {
-			p.fail(start, "there is nothing to repeat before this quantifier")
+			p.fail(start, "this quantifier must follow an expression to repeat")
 		}
 	case '\\':
 		p.pos++
@@ -550,7 +550,7 @@ func (p *parser) options() (f flags, end byte) {
 			return f, c
 		default:
 			p.pos = at
-			p.fail(at, "there is no group option "+strconv.QuoteRune(p.rune())+"; known are i, m, x, a, d, u")
+			p.fail(at, "unknown group option "+strconv.QuoteRune(p.rune())+"; known are i, m, x, a, d, u")
 		}
 	}
 }
@@ -665,7 +665,7 @@ func (p *parser) groupName(end byte) string {
 	for p.more() && p.peek() != end {
 		at := p.pos
 		if r := p.rune(); !isWord(r) {
-			p.fail(at, "the name of a group has a character that is no letter, digit or underscore")
+			p.fail(at, "the name of a group must consist of letters, digits and underscores")
 		}
 	}
 	if !p.more() {

@@ -37,7 +37,7 @@ func TestErrorPositions(t *testing.T) {
 	}{
 		{"a(b", 1, "not closed"},
 		{"ab)", 2, "no opening"},
-		{"a|*", 2, "nothing to repeat"},
+		{"a|*", 2, "must follow an expression to repeat"},
 		{"a[b", 1, "not closed"},
 		{"a[]", 1, "empty"},
 		{"[c-a]", 0, "before it begins"},
@@ -50,7 +50,7 @@ func TestErrorPositions(t *testing.T) {
 		{"(?~a)", 0, "absent operator"},
 		{`(?<n>a)\k<n+1>`, 7, "level of recursion"},
 		{`(?<n>a)\1`, 7, "by number"},
-		{`a\1`, 1, "no group of this number"},
+		{`a\1`, 1, "a group with this number does not exist"},
 		{`a\k<x>`, 4, "<x>"},
 		{`a\g<x>`, 1, "<x>"},
 		{`(?<n>a)(?<n>b)\g<n>`, 14, "several"},

@@ -43,7 +43,7 @@ func Words(line string, comments bool) ([]string, error) {
 			i += n
 		case c == '\\':
 			if i++; i == len(line) {
-				return nil, errors.New("there is nothing after the last backslash")
+				return nil, errors.New("a character must follow the last backslash")
 			}
 			b.WriteByte(line[i])
 			begun = true

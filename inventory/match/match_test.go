@@ -292,7 +292,7 @@ func TestParseErrors(t *testing.T) {
 		{`NOT facts.a`, "column 1: expected a name, a string, a number or a list, found 'NOT': it must be in lower case"},
 		{`facts.a =~ /x/`, "column 12: unexpected /: put patterns in quotes"},
 		{`$facts.a`, "column 1: unexpected $: write names without $"},
-		{`facts.a == {}`, "column 12: unexpected {: there are no map literals"},
+		{`facts.a == {}`, "column 12: unexpected {: map literals are not supported"},
 		{`facts.a == “x”`, "column 12: unexpected character '“': put strings in double or single quotes"},
 		{`facts.a == "x`, "column 12: the string that begins here is not closed: add a \"\n"},
 		{`(facts.a`, "column 9: expected and, or, or the ) that closes column 1, found the end\n"},

@@ -97,7 +97,7 @@ func (p *parser) strange(at int) error {
 	for _, other := range [...]struct{ sign, ours string }{
 		{"&", `write "and"`}, {"|", `write "or"`}, {"!", `write "not"`},
 		{"=", "write == for equal"}, {"/", "put patterns in quotes"}, {"$", "write names without $"},
-		{"`", "put strings in double or single quotes"}, {"{", "there are no map literals"},
+		{"`", "put strings in double or single quotes"}, {"{", "map literals are not supported"},
 	} {
 		if strings.HasPrefix(rest, other.sign) {
 			return p.fail(at, "unexpected %s: %s", other.sign, other.ours)

@@ -68,7 +68,7 @@ func (p *Plugins) module(ctx context.Context, m modules.Module) (*plugin, error)
 			return nil, broken(m.Name, "the task '%s' of the hook %s: %v", task, name, err)
 		}
 		if !found {
-			return nil, broken(m.Name, "there is no task '%s', which is to be its hook %s", task, name)
+			return nil, broken(m.Name, "the task '%s' of the hook %s does not exist", task, name)
 		}
 	}
 	for _, name := range append(Hooks(), validateReference) {

@@ -70,7 +70,7 @@ func TestPackageNoopApt(t *testing.T) {
 		foresees(`{"status":"installed","version":"2.0-1","change":"","_noop":true}`, "action=install", p)
 		foresees(`{"old_version":"2.0-1","version":"2.0-1","change":"","_noop":true}`, "action=upgrade", p)
 
-		h.fails(t, 1, "there is no package nosuch-bolt", packageTask, "action=install", "name=nosuch-bolt", "_noop=true")
+		h.fails(t, 1, "package nosuch-bolt does not exist", packageTask, "action=install", "name=nosuch-bolt", "_noop=true")
 		h.fails(t, 1, "9.9", packageTask, "action=install", p, "version=9.9", "_noop=true")
 		h.fails(t, 1, "9.9", packageTask, "action=upgrade", p, "version=9.9", "_noop=true")
 		h.result(t, packageTask, "action=uninstall", p)
@@ -85,9 +85,9 @@ var packageReads = regexp.MustCompile(`^(rpm -q |(dnf|yum) -q (check-update|list
 // TestPackageNoopManagers checks that noop calls package managers only to read.
 func TestPackageNoopManagers(t *testing.T) {
 	for i, tt := range []struct{ provider, old, new, missing string }{
-		{"dnf", "1.0-1.el9", "2.0-1.el9", " of tool: Error: No matching Packages to list"},
-		{"yum", "1.0-1.el9", "2.0-1.el9", " of tool: Error: No matching Packages to list"},
-		{"zypper", "1.0-1.2", "2.0-1.1", " of tool in the repositories of zypper"},
+		{"dnf", "1.0-1.el9", "2.0-1.el9", " of tool does not exist: Error: No matching Packages to list"},
+		{"yum", "1.0-1.el9", "2.0-1.el9", " of tool does not exist: Error: No matching Packages to list"},
+		{"zypper", "1.0-1.2", "2.0-1.1", "the repositories of zypper do not have version "},
 		{"apk", "1.0-r0", "2.0-r1", "unable to select packages: tool="},
 		{"pacman", "1.0-1", "2.0-1", ""},
 		{"pkg", "1.0", "2.0", ""},
@@ -207,7 +207,7 @@ func TestServiceNoop(t *testing.T) {
 					}
 				}
 				for _, action := range []string{"start", "stop", "restart"} {
-					h.fails(t, 1, "there is no service nosuch: ", serviceTask, "action="+action, "name=nosuch", "provider="+tt.provider, "_noop=true")
+					h.fails(t, 1, "service nosuch does not exist: ", serviceTask, "action="+action, "name=nosuch", "provider="+tt.provider, "_noop=true")
 				}
 				wantsReads(t, calls, serviceReads)
 			})

@@ -122,19 +122,19 @@ func TestPackageNames(t *testing.T) {
 		}
 		// Names of nothing that is there, which say something else to apt-get.
 		for _, name := range []string{"hello-bolt-", "hello-bolt+", "hello.bolt", "hello", "hello-bolt:all-", "hello-bolt:all+"} {
-			h.fails(t, 1, "there is no package "+name, packageTask, "action=install", "name="+name)
-			h.fails(t, 1, "there is no package "+name, packageTask, "action=upgrade", "name="+name)
+			h.fails(t, 1, "package "+name+" does not exist", packageTask, "action=install", "name="+name)
+			h.fails(t, 1, "package "+name+" does not exist", packageTask, "action=upgrade", "name="+name)
 			h.wants(t, `{"status":"uninstalled"}`, packageTask, "action=uninstall", "name="+name)
 			h.wants(t, `{"status":"uninstalled","version":""}`, packageTask, "action=status", "name="+name)
 		}
 		for _, version := range []string{"-1", "1 2", "*", "1;x", "1\n2"} {
 			h.fails(t, 255, "version", packageTask, "action=install", "name=hello-bolt", "version="+version)
 		}
-		h.fails(t, 255, "no action", packageTask, "action=purge", "name=hello-bolt")
-		h.fails(t, 255, "no action", packageTask, "name=hello-bolt")
-		h.fails(t, 255, "no provider", packageTask, "action=status", "name=hello-bolt", "provider=gem")
-		h.fails(t, 255, "there is no pacman", packageTask, "action=status", "name=hello-bolt", "provider=pacman")
-		h.fails(t, 255, "no file", packageTask, "action=uninstall", "name=/tmp/x.deb")
+		h.fails(t, 255, "unknown action", packageTask, "action=purge", "name=hello-bolt")
+		h.fails(t, 255, "unknown action", packageTask, "name=hello-bolt")
+		h.fails(t, 255, "unknown provider", packageTask, "action=status", "name=hello-bolt", "provider=gem")
+		h.fails(t, 255, "pacman is not installed", packageTask, "action=status", "name=hello-bolt", "provider=pacman")
+		h.fails(t, 255, "not a file", packageTask, "action=uninstall", "name=/tmp/x.deb")
 		h.wants(t, `{"status":"installed","version":"2.0-1"}`, packageTask, "action=status", "name=hello-bolt")
 	})
 }

@@ -106,7 +106,7 @@ func TestQueryResources(t *testing.T) {
 		}{
 			{h, "File[/x]", "File[/x]: Could not find type File"},
 			{h, "nosuch", "nosuch: cannot load such file"},
-			{h, "a b", "a b is no type of resources"},
+			{h, "a b", "a b is not a resource type"},
 			{h.with("BAD_SETTINGS=1"), "user", "Puppet's settings on the target are not right: no settings"},
 		} {
 			out, _, failed := k.h.resources(t, k.name)

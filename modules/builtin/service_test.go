@@ -132,7 +132,7 @@ func TestServices(t *testing.T) {
 				run("stop", tt.down, "")
 				run("stop", tt.down, "")
 				for _, action := range []string{"start", "stop", "restart", "enable", "disable", "status"} {
-					h.fails(t, 1, "there is no service nosuch: ", serviceTask, "action="+action, "name=nosuch", "provider="+tt.provider)
+					h.fails(t, 1, "service nosuch does not exist: ", serviceTask, "action="+action, "name=nosuch", "provider="+tt.provider)
 				}
 				h.fails(t, 1, tt.unknown, serviceTask, "action=start", "name=nosuch", "provider="+tt.provider)
 				if tt.on == "" {
@@ -153,10 +153,10 @@ func TestServices(t *testing.T) {
 // words of each system.
 func TestServiceStates(t *testing.T) {
 	for i, tt := range []struct{ provider, action, name, want string }{
-		{"init", "status", "freebsd", "there is no service freebsd: freebsd does not exist in /etc/rc.d"},
-		{"init", "status", "redhat", "there is no service redhat: Redirecting to "},
-		{"init", "stop", "redhat", "there is no service redhat: Redirecting to "},
-		{"init", "status", "openwrt", "there is no service openwrt: Service \"openwrt\" not found:"},
+		{"init", "status", "freebsd", "service freebsd does not exist: freebsd does not exist in /etc/rc.d"},
+		{"init", "status", "redhat", "service redhat does not exist: Redirecting to "},
+		{"init", "stop", "redhat", "service redhat does not exist: Redirecting to "},
+		{"init", "status", "openwrt", "service openwrt does not exist: Service \"openwrt\" not found:"},
 		{"init", "status", "crashed", `{"status":"crashed is dead: its log says: Unit crashed could not be found.","enabled":"crashed"}`},
 		{"upstart", "status", "many", `{"status":"initctl: Unknown instance:","enabled":"many"}`},
 		{"upstart", "status", "away", "initctl: Unable to connect to Upstart"},
@@ -191,8 +191,8 @@ func TestServiceNames(t *testing.T) {
 		for _, name := range []string{"", "-H", "--all", "*", "web*", "web?", "[w]eb", "../web", "/etc/passwd", "a b", "a;b", "$(id)", "a\nb"} {
 			h.fails(t, 255, "", serviceTask, "action=stop", "name="+name, "provider=systemd")
 		}
-		h.fails(t, 255, "no action", serviceTask, "action=mask", "name=web", "provider=systemd")
-		h.fails(t, 255, "no provider", serviceTask, "action=start", "name=web", "provider=launchd")
+		h.fails(t, 255, "unknown action", serviceTask, "action=mask", "name=web", "provider=systemd")
+		h.fails(t, 255, "unknown provider", serviceTask, "action=start", "name=web", "provider=launchd")
 		if _, err := os.Stat(filepath.Join(bin, "called")); err == nil {
 			t.Error("systemctl was run")
 		}

@@ -168,7 +168,7 @@ func TestRubyTaskHelper(t *testing.T) {
 	with("nan").fails(t, "JSON::GeneratorError", "NaN")
 
 	h.stdin = ""
-	if details := h.fails(t, "JSON::ParserError", "no parameters on standard input"); details["debug"] != nil {
+	if details := h.fails(t, "JSON::ParserError", "standard input does not hold parameters"); details["debug"] != nil {
 		t.Errorf("details: %v", details)
 	}
 	h.stdin = "{no JSON"
@@ -246,7 +246,7 @@ func TestPythonTaskHelper(t *testing.T) {
 				t.Errorf("status %d: %q", status, out)
 			}
 			h.stdin = ""
-			h.fails(t, kind, "no parameters on standard input")
+			h.fails(t, kind, "standard input does not hold parameters")
 			h.stdin = "{no JSON"
 			h.fails(t, kind, "")
 			h.stdin = "{\"how\": \"\xff\"}"

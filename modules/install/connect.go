@@ -90,8 +90,8 @@ func (s *Settings) Add(ctx context.Context, name string) (*Result, error) {
 // hasFile returns an error if the project has no bolt-project.yaml.
 func (s *Settings) hasFile() error {
 	if _, err := os.Stat(s.File); err != nil {
-		return &fault.Error{Kind: "bolt/missing-project-config-error", Err: err, Msg: fmt.Sprintf("Could not find project configuration file %s, so there is no place for "+
-			"the modules that are wanted. 'bolt project init' makes one.", s.File)}
+		return &fault.Error{Kind: "bolt/missing-project-config-error", Err: err, Msg: fmt.Sprintf("Could not find project configuration file %s, which lists "+
+			"the modules to install. 'bolt project init' creates the file.", s.File)}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestGit(t *testing.T) {
 	// One goes.
 	w.specs = w.specs[1:]
 	_, err := w.install(Request{})
-	refused(t, err, "bolt/module-resolver-error", "there is no module me/one:\n  the project wants two\n  two 1.0.0 needs me/one >= 1.0.0")
+	refused(t, err, "bolt/module-resolver-error", "module me/one does not exist:\n  the project wants two\n  two 1.0.0 needs me/one >= 1.0.0")
 	w.expect("one 1.0.0, two 1.0.0")
 	w.specs = []any{spec("git", other, "ref", "main", "name", "two", "resolve", false)}
 	w.mustInstall(Request{})
@@ -76,7 +76,7 @@ func TestGitErrors(t *testing.T) {
 		{spec("git", dir, "ref", "none"), "bolt/invalid-ref-error", "has no branch, tag or commit 'none'"},
 		{spec("git", w.repos+"/missing", "ref", "main"), "bolt/missing-module-metadata-error", "could not be read"},
 		{spec("git", "ext::sh -c true", "ref", "main"), "bolt/validation-error", "helper program"},
-		{spec("git", dir, "ref", "--upload-pack=x"), "bolt/validation-error", "no name of a branch"},
+		{spec("git", dir, "ref", "--upload-pack=x"), "bolt/validation-error", "not a valid name of a branch"},
 		{spec("git", dir, "ref", "main", "resolve", false), "bolt/validation-error", "Missing name"},
 		{spec("git", dir), "bolt/validation-error", "Invalid module specification"},
 		{spec("name", "x", "git", dir, "version_requirement", "1.x"), "bolt/validation-error", "Invalid module specification"},
@@ -564,7 +564,7 @@ func TestAdd(t *testing.T) {
 	_, err = w.installer().Add(t.Context(), "me/e", specs)
 	refused(t, err, "bolt/module-resolver-error", "me/e 1.0.0 needs me/c 9.x")
 	_, err = w.installer().Add(t.Context(), "me/none", specs)
-	refused(t, err, "bolt/module-resolver-error", "there is no module me/none")
+	refused(t, err, "bolt/module-resolver-error", "module me/none does not exist")
 	w.broken.Store("me-b-1.0.0.tar.gz")
 	_, err = w.installer().Add(t.Context(), "me/b", specs)
 	refused(t, err, "bolt/puppetfile-error", "me/b 1.0.0")
@@ -680,7 +680,7 @@ func TestDirectories(t *testing.T) {
 		{spec("path", "../plain", "resolve", false), "bolt/validation-error", "Missing name"},
 		{spec("path", "../plain", "name", "X"), "bolt/validation-error", "Invalid name"},
 		{spec("path", "../plain", "ref", "x"), "bolt/validation-error", "a directory has a path"},
-		{spec("path", "../none", "name", "none", "resolve", false), "bolt/puppetfile-error", "is no directory"},
+		{spec("path", "../none", "name", "none", "resolve", false), "bolt/puppetfile-error", "is not a directory"},
 	} {
 		w.specs = []any{tt.spec}
 		_, err := w.install(Request{})

@@ -42,7 +42,7 @@ func parseMetadata(data []byte, where string) (metadata, error) {
 		return md, fault.New("bolt/missing-module-name-error", "Invalid metadata in %s: it has no 'name'.", where)
 	}
 	if !gitName().MatchString(name) {
-		return md, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: %q is no name of a module.", where, name)
+		return md, fault.New("bolt/invalid-module-metadata-error", "Invalid metadata in %s: %q is not a valid module name.", where, name)
 	}
 	md.name = strings.Replace(name, "-", "/", 1)
 	if text, ok := m.Value("version").(string); ok {

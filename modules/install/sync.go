@@ -130,7 +130,7 @@ func (t *transaction) prepare(ctx context.Context, f *puppetfile.File, force boo
 		wanted = append(wanted, place)
 		if m.Local {
 			if !isDir(place) {
-				return fault.New("bolt/puppetfile-error", "Failed to sync modules from the Puppetfile: module %s is local, and there is no directory %s.", m.Name(), place)
+				return fault.New("bolt/puppetfile-error", "Failed to sync modules from the Puppetfile: module %s is local, and the directory %s does not exist.", m.Name(), place)
 			}
 			continue
 		}
@@ -269,7 +269,7 @@ func (t *transaction) fetch(ctx context.Context, m *puppetfile.Module) (entry, e
 func (t *transaction) link(ctx context.Context, m *puppetfile.Module, into string, e *entry) error {
 	dir := t.in.directory(m.Path)
 	if !isDir(dir) {
-		return fmt.Errorf("module %s: %s is no directory", m.Name(), dir)
+		return fmt.Errorf("module %s: %s is not a directory", m.Name(), dir)
 	}
 	if place := t.place(m); isOwn(place) && sameDir(place, dir) {
 		return fmt.Errorf("module %s: %s is where it would be put; in a Puppetfile, 'local: true' says that it is there already", m.Name(), dir)

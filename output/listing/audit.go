@@ -158,7 +158,7 @@ func PrintAuditReport(w io.Writer, o Options, files []string, r *audit.Report, e
 		say("%s", layout.Paint(layout.Red, o.Color, "The chain is broken at "+safetext.TerminalString(r.Break.File)+":"+strconv.Itoa(r.Break.Line)+": "+r.Break.Why+"."))
 		say("%s before it. The records after it were not checked.", layout.Plural(r.Records, "record")+was(r.Records))
 	case r.Records == 0:
-		say("There are no records.")
+		say("The audit log does not hold records.")
 	default:
 		say("%s", layout.Paint(layout.Green, o.Color, layout.Plural(r.Records, "record")+", the chain is whole."))
 		say("The last one is record %d: %s", r.Last, r.Hash)

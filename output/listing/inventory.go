@@ -160,7 +160,7 @@ func printSource(out *bufio.Writer, color bool, source, other string) {
 	if source == "" {
 		source = "None"
 		if other != "" {
-			source += ": there is no file " + other
+			source += ": " + other + " does not exist"
 		}
 	}
 	_, _ = out.WriteString("  " + source + "\n\n")

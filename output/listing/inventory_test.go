@@ -49,7 +49,7 @@ func TestPrintInventory(t *testing.T) {
 		},
 		{
 			"none, no file", Options{}, Inventory{Default: "/p/inventory.yaml", Hint: true},
-			"Targets\n  No targets\n\nInventory source\n  None: there is no file /p/inventory.yaml\n\nTarget count\n  0 total, 0 from inventory, 0 adhoc\n\n" +
+			"Targets\n  No targets\n\nInventory source\n  None: /p/inventory.yaml does not exist\n\nTarget count\n  0 total, 0 from inventory, 0 adhoc\n\n" +
 				"Additional information\n  Add '--detail' to see their configuration and data\n",
 		},
 		{

@@ -47,7 +47,7 @@ func PrintReports(w io.Writer, o Options, r *Reports) error {
 		return out.Flush()
 	}
 	if len(r.List) == 0 {
-		text := "There are no reports. 'bolt apply' in a project with a bolt-project.yaml keeps them."
+		text := "No reports found. 'bolt apply' in a project with a bolt-project.yaml keeps them."
 		if r.Chosen {
 			text = "No report matches."
 		}

@@ -28,7 +28,7 @@ type Prompter struct {
 	mu    sync.Mutex             // one question at a time
 }
 
-var errNoTerminal = errors.New("there is no terminal for a question")
+var errNoTerminal = errors.New("cannot prompt without a terminal")
 
 // Passphrase returns a function that asks for the passphrase of a key file. Below home,
 // it shows the path of the file with ~.

@@ -47,5 +47,5 @@ func Find(dir, name string, warn func(error)) (string, error) {
 	if near := spelling.Near(name, ids); near != "" {
 		hint = "Did you mean " + near + "? " + hint
 	}
-	return "", &fault.Error{Kind: Kind, Msg: fmt.Sprintf("There is no run %s in %s.", name, dir), Hint: hint}
+	return "", &fault.Error{Kind: Kind, Msg: fmt.Sprintf("The run %s does not exist in %s.", name, dir), Hint: hint}
 }

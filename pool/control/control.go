@@ -202,7 +202,7 @@ func (c *Control) Log(ctx context.Context) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(c.place.Log)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(Kind, "There is no log of a pool daemon at %s.", c.place.Log)
+		return nil, fault.New(Kind, "Could not find the log of a pool daemon at %s.", c.place.Log)
 	}
 	if err != nil {
 		return nil, fault.File(c.place.Log, err, "The pool daemon's log '%s' cannot be read: %v", c.place.Log, fault.WithoutPath(err))

@@ -74,7 +74,7 @@ func dig(data value.Value, keys []value.Value) (value.Value, error) {
 			data = v
 		default:
 			t := value.Infer(data)
-			return nil, &errPath{"EXPECTED_COLLECTION", "there is no collection at " + inspect(walked(i)) + ", but " + value.TypeString(t),
+			return nil, &errPath{"EXPECTED_COLLECTION", "expected a collection at " + inspect(walked(i)) + ", got " + value.TypeString(t),
 				value.NewHash(value.Entry{Key: value.String("walked_path"), Value: walked(i)}, value.Entry{Key: value.String("value_type"), Value: value.String(value.TypeString(t))})}
 		}
 	}

@@ -19,7 +19,7 @@ func numbers() []*eval.Function {
 					s := string(c.Args[0].(value.String))
 					v, ok := value.ParseNumber(s)
 					if !ok || !isDecimal(s) {
-						return nil, eval.Errorf("not-numeric", "%s is no number", inspect(c.Args[0]))
+						return nil, eval.Errorf("not-numeric", "%s is not a number", inspect(c.Args[0]))
 					}
 					return abs(v)
 				}},

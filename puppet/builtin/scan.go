@@ -55,7 +55,7 @@ func scan(text, format string) ([]value.Value, error) {
 		}
 		d, rest, ok := parseDirective(format[1:])
 		if !ok {
-			return nil, eval.Errorf("invalid-format", "%q is no format: at %q", format, format)
+			return nil, eval.Errorf("invalid-format", "%q is not a format: at %q", format, format)
 		}
 		format = rest
 		v, left, ok := d.read(text)

@@ -84,7 +84,7 @@ func newTree(c *eval.Call) (*tree, error) {
 		}
 	}
 	if !t.inner && !t.leaves {
-		return nil, eval.Errorf("invalid-option", "include_containers and include_values are both false, so there is nothing to visit")
+		return nil, eval.Errorf("invalid-option", "include_containers and include_values are both false, so tree_each would not visit any value")
 	}
 	return t, nil
 }

@@ -432,5 +432,5 @@ func (t *thread) catalog(at pos, what string) error {
 	if t.in.env.Builder != nil && !t.in.env.Tasks {
 		return nil
 	}
-	return t.fail(at, "catalog-operation", "%s needs a catalog, and there is none here", what)
+	return t.fail(at, "catalog-operation", "%s needs a catalog, which is not available here", what)
 }

@@ -502,7 +502,7 @@ func (n *applyNode) eval(t *thread, s *Scope) (value.Value, error) {
 	}
 	apply := t.in.env.Apply
 	if apply == nil {
-		return nil, t.fail(n.pos, "unsupported", "there is no apply here")
+		return nil, t.fail(n.pos, "unsupported", "apply cannot be used here")
 	}
 	return t.run(s, n.pos, "apply", func(c *Call) (value.Value, error) { return apply(c, n.file, n.apply) }, args, nil)
 }

@@ -321,7 +321,7 @@ func (t *thread) escaped(err error) error {
 	}
 	return &Error{
 		Kind:  "illegal-" + jumpNames[j.kind],
-		Msg:   jumpNames[j.kind] + "() is used where there is nothing that it could end",
+		Msg:   jumpNames[j.kind] + "() is used outside of a block that it can end",
 		Pos:   j.pos,
 		Stack: []Frame{{File: j.pos.File, Line: j.pos.Line}},
 	}

@@ -133,7 +133,7 @@ func (r *configReader) read(v value.Value) (*config, error) {
 		c.hierarchy = defaultConfig().hierarchy
 		c.hierarchy[0].datadir = c.datadir
 		if base.kind == "" {
-			err = r.fail(nil, "there is no hierarchy, and the defaults name no data_hash for the one that stands in for it")
+			err = r.fail(nil, "the hierarchy is missing, and the defaults do not name a data_hash for the default hierarchy")
 		}
 		c.hierarchy[0].kind, c.hierarchy[0].function, c.hierarchy[0].options = base.kind, base.function, base.options
 	}

@@ -254,7 +254,7 @@ func TestPlanHierarchy(t *testing.T) {
 		t.Errorf("in a plan: %v, %v", v, err)
 	}
 	_, err := plan.lookup("f")
-	plan.wantError(t, err, "outside of an apply block there are no facts")
+	plan.wantError(t, err, "can be interpolated in an apply block only")
 	apply := newWorld(t, worldOptions{files: files, global: "p/hiera.yaml"})
 	if v, err := apply.lookup("a"); err != nil || v != value.String("apply") {
 		t.Errorf("in a catalog: %v, %v", v, err)

@@ -288,7 +288,7 @@ func (l *lookup) unknownVariable(name string) error {
 		s.warn("%s: the variable '%s' in a path is unknown and replaced with an empty string", l.level, name)
 		return nil
 	case s.o.Plan:
-		return errorf("unknown-variable", "the variable '%s' is unknown: outside of an apply block there are no facts and no variables of a target to interpolate", name)
+		return errorf("unknown-variable", "the variable '%s' is unknown: facts and variables of a target can be interpolated in an apply block only", name)
 	}
 	return errorf("unknown-variable", "the variable '%s', which an interpolation uses, is unknown", name)
 }

@@ -61,7 +61,7 @@ func sets() []*eval.Function {
 				case value.String, value.Int:
 				case *value.Array:
 					if items = v.Elems(); len(items) == 0 {
-						return nil, invalid(c, "there is nothing to look for")
+						return nil, invalid(c, "the list of items to look for is empty")
 					}
 				default:
 					return nil, wrong(c, v, "a string, a whole number or an array to look for")

@@ -678,7 +678,7 @@ func toCharacter(v Value) (string, error) {
 // character returns the character of a code point.
 func character(n *big.Int) (string, error) {
 	if !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune || !utf8.ValidRune(rune(n.Int64())) {
-		return "", convErr(KindValue, "there is no character %s", clip(n.String()))
+		return "", convErr(KindValue, "%s is not the code point of a character", clip(n.String()))
 	}
 	return string(rune(n.Int64())), nil
 }

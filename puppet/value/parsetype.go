@@ -233,7 +233,7 @@ func (p *typeParser) double() (Value, error) {
 			return String(b.String()), nil
 		case c == '$' && i+1 < len(p.src) && (p.src[i+1] == '{' || isWord(p.src[i+1:i+2])):
 			p.at = i
-			return nil, p.errorf("there are no variables")
+			return nil, p.errorf("variables are not supported")
 		case c != '\\' || i+1 == len(p.src):
 			b.WriteByte(c)
 			continue

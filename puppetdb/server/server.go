@@ -197,7 +197,7 @@ func (c *Client) trust(ctx context.Context) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, c.service.Wrong("cacert: there is no certificate in %s", c.o.CACert)
+		return nil, c.service.Wrong("cacert: %s does not hold a certificate", c.o.CACert)
 	}
 	t := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	if (c.o.Cert == "") != (c.o.Key == "") {

@@ -88,7 +88,7 @@ func (l *Ledger) Load(ctx context.Context, id string) (*rollout.State, error) {
 }
 
 func unknown(name string) error {
-	e := fault.New(Kind, "There is no rollout '%s'", name)
+	e := fault.New(Kind, "The rollout '%s' does not exist", name)
 	e.Hint = "'bolt rollout history' lists the rollouts"
 	return e
 }
@@ -169,7 +169,7 @@ func (l *Ledger) Find(ctx context.Context, name string) (string, error) {
 		}
 	}
 	if name == "" {
-		e := fault.New(Kind, "There are no rollouts")
+		e := fault.New(Kind, "No rollouts found")
 		e.Hint = "'bolt rollout start RELEASE' starts one"
 		return "", e
 	}

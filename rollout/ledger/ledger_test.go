@@ -59,7 +59,7 @@ func opened(t *testing.T, l *Ledger) []string {
 
 func TestCreate(t *testing.T) {
 	l := ledgerOf(t)
-	if _, err := l.Find(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "There are no rollouts") {
+	if _, err := l.Find(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "No rollouts found") {
 		t.Error(err)
 	}
 	for _, id := range []string{"20260101-000000-web", "20260102-000000-db"} {
@@ -127,7 +127,7 @@ func TestCommand(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := l.Command(t.Context(), id, func(*rollout.State) (rollout.Event, error) { return &rollout.Skipped{Node: "none", By: "bob"}, nil })
-	if err == nil || err.Error() != `There is no node "none" in this rollout` {
+	if err == nil || err.Error() != `Node "none" is not part of this rollout` {
 		t.Error(err)
 	}
 	if s, err := l.Load(t.Context(), id); err != nil || s.Revision() != 2 {

@@ -48,7 +48,7 @@ type Rules struct {
 	Failures       Failures          `json:"failures" doc:"The number of tolerated failures. One more stops the rollout."`
 	Counts         []Cause           `json:"counts_as_failure" doc:"Which results of a node count as failures."`
 	Node           Node              `json:"node" doc:"The limits of the work on one node."`
-	Progress       quantity.Duration `json:"progress_deadline,omitzero" doc:"The longest time without a finished node while nodes are in work or waiting. With 0s, there is no limit."`
+	Progress       quantity.Duration `json:"progress_deadline,omitzero" doc:"The longest time without a finished node while nodes are in work or waiting. 0s means unlimited."`
 	OnFailure      Reaction          `json:"on_failure" doc:"The reaction to too many failures: pause, abort or rollback."`
 	Rollback       Rollback          `json:"rollback" doc:"How nodes get the release back that they had."`
 }
@@ -113,7 +113,7 @@ func (WhenEmpty) Values() []string { return []string{string(FailEmpty), string(S
 // A Preview is a run in noop mode before the first wave.
 type Preview struct {
 	All        bool       `json:"all" doc:"Whether the preview runs on all nodes."`
-	MaxChanges int        `json:"max_changes_per_node,omitempty" doc:"The largest number of changes that a node can have. With 0, there is no limit."`
+	MaxChanges int        `json:"max_changes_per_node,omitempty" doc:"The largest number of changes that a node can have. 0 means unlimited."`
 	Unexpected Unexpected `json:"unexpected,omitempty" doc:"The reaction if a node has more changes, or if its preview fails: pause or abort."`
 }
 
@@ -150,7 +150,7 @@ type Wave struct {
 type Ramp struct {
 	Start  int     `json:"start" doc:"The number of nodes of the first wave."`
 	Factor float64 `json:"factor" doc:"By how much each wave is larger than the one before."`
-	Max    int     `json:"max,omitempty" doc:"The largest number of nodes of a wave. With 0, there is no limit."`
+	Max    int     `json:"max,omitempty" doc:"The largest number of nodes of a wave. 0 means unlimited."`
 }
 
 // Default returns a ramp with the values of the keys that a file leaves out.
@@ -219,7 +219,7 @@ func (Cause) Synonyms() map[string]string { return map[string]string{"connect": 
 
 // A Node has the limits of one node.
 type Node struct {
-	Timeout    quantity.Duration `json:"timeout" doc:"The longest time of one run. With 0s, there is no limit."`
+	Timeout    quantity.Duration `json:"timeout" doc:"The longest time of one run. 0s means unlimited."`
 	Retries    int               `json:"retries" doc:"The number of times that a run is repeated."`
 	RetryOn    []Cause           `json:"retry_on" doc:"After which results a run is repeated."`
 	RetryAfter quantity.Duration `json:"retry_after" doc:"The time before a run is repeated."`
@@ -314,7 +314,7 @@ type Approvals struct {
 	Users     []string          `json:"users,omitempty" doc:"The users that can approve these waves. The default is all users."`
 	Need      int               `json:"need" doc:"The number of users that must approve a wave."`
 	NotAuthor bool              `json:"not_author" doc:"Whether the author of the rollout cannot approve it."`
-	Expires   quantity.Duration `json:"expires,omitzero" doc:"The age at which an approval is void. With 0s, there is no limit."`
+	Expires   quantity.Duration `json:"expires,omitzero" doc:"The age at which an approval is void. 0s means unlimited."`
 }
 
 // Hooks run around the work on a node.

@@ -200,7 +200,7 @@ func (r *reader) events(at string, v any, h *Hook) {
 		case !is:
 			r.wrong(fmt.Sprintf("%s[%d]", at, i), "must be a string")
 		case name != all && !slices.Contains(known, name):
-			r.wrong(fmt.Sprintf("%s[%d]", at, i), "there is no type of event '%s'%s", name, advice(name, known))
+			r.wrong(fmt.Sprintf("%s[%d]", at, i), "unknown event type '%s'%s", name, advice(name, known))
 		}
 		h.types[name] = true
 	}

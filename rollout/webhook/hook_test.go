@@ -78,7 +78,7 @@ func TestMistakes(t *testing.T) {
 		`{}`:                                                    "webhooks: must be a list of mappings",
 		`["https://S3CRET"]`:                                    "webhooks[0]: must be a mapping with the keys url and secret",
 		`[{` + good + `, "evnts": []}]`:                         "webhooks[0]: unknown key 'evnts'. Did you mean 'events'?",
-		`[{` + good + `, "events": ["puased"]}]`:                "webhooks[0].events[0]: there is no type of event 'puased'. Did you mean 'paused'?",
+		`[{` + good + `, "events": ["puased"]}]`:                "webhooks[0].events[0]: unknown event type 'puased'. Did you mean 'paused'?",
 		`[{` + good + `, "events": "paused"}]`:                  "webhooks[0].events: must be a list",
 		`[{` + good + `, "events": []}]`:                        "webhooks[0].events: must be a list",
 		`[{` + good + `, "timeout": "2h"}]`:                     "webhooks[0].timeout: must be a length of time from 1s to 1m",

@@ -47,7 +47,7 @@ type Keys struct {
 func Parse(public, private []byte) (*Keys, error) {
 	block := find(public, "CERTIFICATE")
 	if block == nil {
-		return nil, errors.New("public key: there is no CERTIFICATE block in the PEM text")
+		return nil, errors.New("public key: the PEM text does not have a CERTIFICATE block")
 	}
 	cert, err := x509.ParseCertificate(block)
 	if err != nil {
@@ -72,7 +72,7 @@ func parsePrivate(text []byte) (*rsa.PrivateKey, error) {
 		if find(text, "ENCRYPTED PRIVATE KEY") != nil {
 			return nil, errors.New("keys with a passphrase are not supported")
 		}
-		return nil, errors.New("there is no PRIVATE KEY block in the PEM text")
+		return nil, errors.New("the PEM text does not have a PRIVATE KEY block")
 	}
 	any, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {

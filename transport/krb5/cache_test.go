@@ -96,13 +96,13 @@ func second[T any](_ T, err error) error { return err }
 func TestCacheErrors(t *testing.T) {
 	dir := files(t, map[string]string{"broken": "\x05\x04\x00", "empty": "", "d/primary": "../x\n", "e/primary": "tktX\n"})
 	for _, tt := range []struct{ cache, want string }{
-		{"FILE:none", "There is no Kerberos ticket: FILE:none does not exist\nRun kinit."},
-		{"empty", "There is no Kerberos ticket: empty does not exist"},
+		{"FILE:none", "No Kerberos ticket: FILE:none does not exist\nRun kinit."},
+		{"empty", "No Kerberos ticket: empty does not exist"},
 		{"FILE:broken", "The Kerberos tickets in FILE:broken cannot be read: it is truncated"},
 		{"FILE:" + dir, "it is not a file"},
-		{"DIR:none", "There is no Kerberos ticket: DIR:none does not exist"},
+		{"DIR:none", "No Kerberos ticket: DIR:none does not exist"},
 		{"DIR:d", "the file primary does not name a cache"},
-		{"DIR:e", "There is no Kerberos ticket: DIR:e does not exist"},
+		{"DIR:e", "No Kerberos ticket: DIR:e does not exist"},
 		{"API:x", `Credential caches of the type "API" cannot be read`},
 		{"KEYRING:thread:x", "keyrings of the type"},
 	} {

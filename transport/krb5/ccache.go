@@ -56,7 +56,7 @@ func (c *config) readCredentials(ctx context.Context, o Options) (*credentials, 
 	}
 	switch {
 	case errors.Is(err, errNoCache) || errors.Is(err, fs.ErrNotExist):
-		return nil, refuse(fmt.Sprintf("There is no Kerberos ticket: %s does not exist", shown(name)), "Run kinit.", errNoCache)
+		return nil, refuse(fmt.Sprintf("No Kerberos ticket: %s does not exist", shown(name)), "Run kinit.", errNoCache)
 	case err != nil:
 		return nil, refuse(fmt.Sprintf("The Kerberos tickets in %s cannot be read: %v", shown(name), withoutPath(err)), "Run kinit, or set KRB5CCNAME to another cache.", err)
 	}

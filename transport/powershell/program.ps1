@@ -129,10 +129,10 @@ function BoltTable($value) {
 function BoltFind([string]$name) {
     if ($name.IndexOfAny([char[]]'\/') -ge 0) {
         $path = BoltPath $name
-        if (-not [IO.File]::Exists($path)) { throw "there is no program $name" }
+        if (-not [IO.File]::Exists($path)) { throw "program does not exist: $name" }
     } else {
         $found = @(Get-Command -Name $name -CommandType Application -ErrorAction SilentlyContinue)
-        if ($found.Count -eq 0) { throw "there is no program $name in the directories of PATH" }
+        if ($found.Count -eq 0) { throw "program $name is not in PATH" }
         $path = $found[0].Definition
     }
     # The quoting for batch files differs, because cmd.exe reads them.
@@ -145,7 +145,7 @@ function BoltPrepare {
     if (BoltOne 'staged') {
         $parent = BoltOne 'tmpdir'
         if ($parent) { $parent = BoltPath $parent } else { $parent = [IO.Path]::GetTempPath() }
-        if (-not [IO.Directory]::Exists($parent)) { throw "there is no directory $parent" }
+        if (-not [IO.Directory]::Exists($parent)) { throw "directory does not exist: $parent" }
         $name = BoltOne 'name'
         if (-not $name) { $name = [IO.Path]::GetRandomFileName() }
         $dir = [IO.Path]::Combine($parent, $name)
@@ -201,7 +201,7 @@ function BoltPut {
     if ([IO.Directory]::Exists($to)) { $to = [IO.Path]::Combine($to, $base) }
     $to = $to.TrimEnd([char[]]'\/')
     $parent = [IO.Path]::GetDirectoryName($to)
-    if (-not [IO.Directory]::Exists($parent)) { throw "there is no directory $parent" }
+    if (-not [IO.Directory]::Exists($parent)) { throw "directory does not exist: $parent" }
     # The copy is written next to the destination and then renamed.
     $near = [IO.Path]::Combine($parent, '.bolt-' + [IO.Path]::GetRandomFileName())
     [void][IO.Directory]::CreateDirectory($near)
@@ -229,7 +229,7 @@ function BoltPut {
 function BoltGet {
     $script:BoltCode = 'WRITE_ERROR'
     $from = BoltPath (BoltOne 'from')
-    if (-not [IO.Directory]::Exists($from) -and -not [IO.File]::Exists($from)) { throw "there is no file or directory $from" }
+    if (-not [IO.Directory]::Exists($from) -and -not [IO.File]::Exists($from)) { throw "file or directory does not exist: $from" }
     BoltTell 'ok' ''
     BoltPack $from (BoltOne 'base')
     BoltWriteText 'end' ''

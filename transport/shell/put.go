@@ -193,7 +193,7 @@ func place(name, dst string) []string {
 	parent := path.Dir(strings.TrimRight(dst, "/")) // not used for "/"
 	onlyDir := `:`
 	if strings.HasSuffix(dst, "/") {
-		onlyDir = `[ -d "$d/$b" ] || [ -d ` + Quote(dst) + ` ] || h "there is no directory "` + Quote(dst)
+		onlyDir = `[ -d "$d/$b" ] || [ -d ` + Quote(dst) + ` ] || h "directory does not exist: "` + Quote(dst)
 	}
 	return []string{
 		`b=` + Quote(name),
@@ -201,7 +201,7 @@ func place(name, dst string) []string {
 		`n="${p%/}/` + neighbour + randomHex(8) + `"`,
 		`h() { rm -rf -- "$n"; g ` + stepMove + ` "$1"; }`,
 		onlyDir,
-		`[ -d "$p" ] || h "there is no directory $p"`,
+		`[ -d "$p" ] || h "directory does not exist: $p"`,
 		`[ -w "$p" ] || h "no permission to write to $p"`,
 		`m=$(mv -f -- "$d/$b" "$n" 2>&1) || h "$m"`,
 		// If the target is a directory, mv would move the copy into it.

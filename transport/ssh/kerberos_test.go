@@ -92,7 +92,7 @@ func TestKerberos(t *testing.T) {
 		to   func(*transport.Dest)
 		want []string
 	}{
-		{"no ticket", r.Environ(none), nil, []string{"no Kerberos ticket", strings.TrimPrefix(none, "FILE:"), "Run kinit"}},
+		{"no ticket", r.Environ(none), nil, []string{"No Kerberos ticket", strings.TrimPrefix(none, "FILE:"), "Run kinit"}},
 		{"expired ticket", r.Environ(expired), nil, []string{"tester@BOLT.TEST", "expire", "Run kinit"}},
 		{"another's login", r.Environ(guest), nil, []string{"does not let guest@BOLT.TEST in as root", ".k5login"}},
 		{"no service key", r.Environ(cache), func(to *transport.Dest) { to.Host = "127.0.0.1" }, []string{"does not know the service host/127.0.0.1@BOLT.TEST", "addprinc -randkey host/127.0.0.1"}},

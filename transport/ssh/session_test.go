@@ -274,7 +274,7 @@ func TestSFTP(t *testing.T) {
 	}
 	read(near+"/fresh/new/tree/deep/b", big, 0o600)
 	read(near+"/fresh/new/link", "aaa", 0o755)
-	if err := put("tree/a", far+"/none/"); code(err) != "MV_ERROR" || !strings.Contains(err.Error(), "there is no directory "+far+"/none/") {
+	if err := put("tree/a", far+"/none/"); code(err) != "MV_ERROR" || !strings.Contains(err.Error(), "directory does not exist: "+far+"/none/") {
 		t.Errorf("to a directory that is missing: %v", err)
 	}
 	if got := code(c.getBySFTP(t.Context(), far+"/none", near, transport.Limits{})); got != "WRITE_ERROR" {

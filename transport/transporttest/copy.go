@@ -58,7 +58,7 @@ func copyCases() []testCase {
 			src, dst, tmp := worldDir(t), worldDir(t), worldDir(t)
 			writeFiles(t, src, map[string]string{"a": "A", "d/b": "B"})
 			err := c.Put(testContext(t), transport.Tree{Path: src + "/a"}, dst+"/none/", transport.FileOptions{TmpDir: tmp})
-			if e := expectError(t, err, transport.ClassFile, "MV_ERROR"); !strings.Contains(e.Msg, "there is no directory "+dst+"/none/") {
+			if e := expectError(t, err, transport.ClassFile, "MV_ERROR"); !strings.Contains(e.Msg, "directory does not exist: "+dst+"/none/") {
 				t.Errorf("got message %q", e.Msg)
 			}
 			expectEmpty(t, dst)

@@ -232,7 +232,7 @@ User[emil] failed user_created: change of ensure from absent to present failed: 
 User[fred] failed user_created: change of ensure from absent to present failed: shell /bin/none: the file does not exist
 User[gus] failed user_created: change of ensure from absent to present failed: useradd: exit code 3: invalid user ID 'abc'
 User[hans] failed user_created: change of ensure from absent to present failed: useradd: exit code 3: invalid comment 'a:b; c:d'
-User[twin] failed gid_changed: change of gid from 100 to nogroup9 failed: there is no group "nogroup9"`)
+User[twin] failed gid_changed: change of gid from 100 to nogroup9 failed: group "nogroup9" does not exist`)
 }
 
 func TestPurgeKeys(t *testing.T) {

@@ -151,7 +151,7 @@ func (u *user) modify(ctx context.Context, h *resource.Host, property string) er
 		program = "usermod"
 	case "gid":
 		if value = u.db.gid(value); value == "" {
-			return fmt.Errorf("there is no group %q", u.want["gid"])
+			return fmt.Errorf("group %q does not exist", u.want["gid"])
 		}
 	}
 	args := []string{flags[property], value}

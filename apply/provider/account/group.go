@@ -207,7 +207,7 @@ func (g *group) create(ctx context.Context, h *resource.Host, busybox bool) erro
 func (g *group) checkMembers() error {
 	for _, m := range g.members {
 		if g.db.users[m] == nil {
-			return fmt.Errorf("there is no user %q", m)
+			return fmt.Errorf("user %q does not exist", m)
 		}
 	}
 	return nil

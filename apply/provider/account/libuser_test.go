@@ -19,7 +19,7 @@ func TestLibuser(t *testing.T) {
 		`Group[team] {"members":["b","c"],"auth_membership":true}`, `Group[all] {"members":"c"}`, `Group[bad] {"members":["nobody9"]}`,
 	}
 	m.Want("first", m.Apply(false, resources...), `Group[all] changed members_changed
-Group[bad] failed group_created: change of ensure from absent to present failed: there is no user "nobody9"
+Group[bad] failed group_created: change of ensure from absent to present failed: user "nobody9" does not exist
 Group[near] changed group_created
 Group[team] changed members_changed
 User[dup] failed user_created: change of ensure from absent to present failed: the number 2500 is the one of the user taken. Set allowdupe to use it twice
@@ -37,7 +37,7 @@ User[local] changed user_created`)
 	slices.Sort(got)
 	m.Want("groups", strings.Join(got, "\n"), "all a,b,c\nnear \nother local\nteam b,c")
 	m.Want("second", m.Apply(false, resources...), `Group[all] unchanged
-Group[bad] failed group_created: change of ensure from absent to present failed: there is no user "nobody9"
+Group[bad] failed group_created: change of ensure from absent to present failed: user "nobody9" does not exist
 Group[near] unchanged
 Group[team] unchanged
 User[dup] failed user_created: change of ensure from absent to present failed: the number 2500 is the one of the user taken. Set allowdupe to use it twice

@@ -27,7 +27,7 @@ func (x *item) script(h *resource.Host) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("there is no init script %s in %v", x.name, dirs)
+	return "", fmt.Errorf("init script %s does not exist in %v", x.name, dirs)
 }
 
 func (initd) do(ctx context.Context, h *resource.Host, x *item, verb string) error {

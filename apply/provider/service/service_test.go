@@ -148,7 +148,7 @@ func TestApply(t *testing.T) {
 			ran: []string{"/usr/sbin/update-rc.d -f a remove", "/usr/sbin/update-rc.d a defaults"}},
 		{name: "debian without a script", root: without(debianRoot, "/etc/init.d/a"), params: []any{"ensure", "running"},
 			answers: map[string]string{"/usr/sbin/service a status": "4 "}, changes: "ensure service_started stopped running;", ran: []string{"/usr/sbin/service a status"},
-			err: "there is no init script a in"},
+			err: "init script a does not exist in"},
 		{name: "debian cannot mask", root: debianRoot, params: []any{"enable", "mask"}, err: "only systemd can mask services"},
 		{name: "init", root: map[string]string{"/etc/init.d/a.sh": "", "/etc/os-release": "ID=other"}, params: []any{"ensure", "stopped", "enable", true},
 			changes: "ensure service_stopped running stopped;", ran: []string{"ROOT/etc/init.d/a.sh status", "ROOT/etc/init.d/a.sh stop"}},

@@ -161,9 +161,9 @@ func refused(a *fetch.Answer, secret transport.Secret) string {
 	case a.Code == http.StatusNotFound && said.Data.Metadata.DeletionTime != "":
 		return text + " (its last version was deleted)"
 	case a.Code == http.StatusNotFound && versioned:
-		return text + " (the engine keeps versions: say version: 2)"
+		return text + " (the engine keeps versions: set version: 2)"
 	case a.Code == http.StatusNotFound && len(said.Errors) == 0:
-		return text + " (there is no such secret; of an engine that keeps versions say version: 2)"
+		return text + " (the secret does not exist; if the engine keeps versions, set version: 2)"
 	case a.Code == http.StatusForbidden:
 		return text + " (the token may have run out, or may not read this path)"
 	case a.Code == http.StatusServiceUnavailable:

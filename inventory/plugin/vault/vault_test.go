@@ -199,8 +199,8 @@ func TestEnvironment(t *testing.T) {
 func TestFailures(t *testing.T) {
 	s := serve(t, &fakeVault{})
 	for _, tt := range []struct{ ref, says string }{
-		{byToken + `,"path":"kv/nope"`, "the secret 'kv/nope': URL/v1/kv/nope: 404 Not Found (there is no such secret; "},
-		{byToken + `,"path":"secret/web","field":"password"`, "URL/v1/secret/web: 404 Not Found: Invalid path for a versioned K/V secrets engine. See the API docs for the appropriate API endpoints to use. (the engine keeps versions: say version: 2)"},
+		{byToken + `,"path":"kv/nope"`, "the secret 'kv/nope': URL/v1/kv/nope: 404 Not Found (the secret does not exist; "},
+		{byToken + `,"path":"secret/web","field":"password"`, "URL/v1/secret/web: 404 Not Found: Invalid path for a versioned K/V secrets engine. See the API docs for the appropriate API endpoints to use. (the engine keeps versions: set version: 2)"},
 		{byToken + `,"path":"secret/deleted","version":2`, "URL/v1/secret/data/deleted: 404 Not Found (its last version was deleted)"},
 		{byToken + `,"path":"secret/destroyed","version":2`, "404 Not Found (its last version was destroyed)"},
 		{byToken + `,"path":"nomount/x"`, `404 Not Found: no handler for route "nomount/x". route entry not found.`},

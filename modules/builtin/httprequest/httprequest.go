@@ -95,7 +95,7 @@ func run(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
 		}
 		next, err := at.Parse(res.next)
 		if err != nil || !web(next) {
-			return nil, fault.New("http_request/connect-error", "%s redirects to what is no URL of http or https", shown(at))
+			return nil, fault.New("http_request/connect-error", "%s redirects to an address that is not an http or https URL", shown(at))
 		}
 		if !sameOrigin(r.url, next) {
 			header, config = public(r.header), r.others
@@ -120,7 +120,7 @@ func parse(ctx context.Context, params *ordered.Map) (*request, error) {
 		if v := params.Value(name); v != nil {
 			s, ok := v.(string)
 			if !ok {
-				return nil, wrong("%s is no string", name)
+				return nil, wrong("%s must be a string", name)
 			}
 			*p = s
 		}
@@ -129,7 +129,7 @@ func parse(ctx context.Context, params *ordered.Map) (*request, error) {
 		if v := params.Value(name); v != nil {
 			b, ok := v.(bool)
 			if !ok {
-				return nil, wrong("%s is neither true nor false", name)
+				return nil, wrong("%s must be true or false", name)
 			}
 			*p = b
 		}
@@ -137,13 +137,13 @@ func parse(ctx context.Context, params *ordered.Map) (*request, error) {
 	if v := params.Value("max_redirects"); v != nil {
 		n, ok := v.(int64)
 		if !ok || n < 0 || n > 1<<30 {
-			return nil, wrong("max_redirects is no number of redirects")
+			return nil, wrong("max_redirects must be a whole number that is not negative")
 		}
 		r.redirects = int(n)
 	}
 	r.method = strings.ToUpper(r.method)
 	if !slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, r.method) {
-		return nil, wrong("there is no method %q; get, post, put, patch and delete are", r.method)
+		return nil, wrong("unknown method %q; known are get, post, put, patch and delete", r.method)
 	}
 
 	u, err := url.Parse(base)
@@ -152,7 +152,7 @@ func parse(ctx context.Context, params *ordered.Map) (*request, error) {
 	}
 	if err != nil || !web(u) {
 		// The URL may hold a password, and the parser's error the URL.
-		return nil, wrong("base_url and path make no URL of http or https")
+		return nil, wrong("base_url and path do not make an http or https URL")
 	}
 	r.url = u
 
@@ -190,12 +190,12 @@ func (r *request) setHeader(v any) error {
 	}
 	m, ok := v.(*ordered.Map)
 	if !ok {
-		return wrong("headers are no hash")
+		return wrong("headers must be a hash")
 	}
 	for name, v := range m.All() {
 		s, ok := v.(string)
 		if !ok {
-			return wrong("the header %s is no string", name)
+			return wrong("the header %s must be a string", name)
 		}
 		r.header.Set(name, s)
 	}

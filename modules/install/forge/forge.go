@@ -113,10 +113,10 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("it is no URL") // the text may have a password
+		return nil, errors.New("it is not a URL") // the text may have a password
 	}
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no URL that begins with https:// or http://", u.Redacted())
+		return nil, fmt.Errorf("%q is not a URL that begins with https:// or http://", u.Redacted())
 	}
 	return u, nil
 }
@@ -193,7 +193,7 @@ const large = "readme changelog license reference tasks"
 // does not have is ErrNotFound.
 func (c *Client) Releases(ctx context.Context, module string) ([]Release, error) {
 	if !validModule(module) {
-		return nil, fmt.Errorf("%q is no name of a module: it is owner/name", module)
+		return nil, fmt.Errorf("%q is not a module name: write owner/name", module)
 	}
 	module = strings.Replace(module, "-", "/", 1)
 	query := url.Values{"module": {slug(module)}, "limit": {"50"}, "exclude_fields": {large}}
@@ -230,7 +230,7 @@ func (c *Client) Releases(ctx context.Context, module string) ([]Release, error)
 // Release returns one release of a module.
 func (c *Client) Release(ctx context.Context, module, version string) (Release, error) {
 	if !validModule(module) {
-		return Release{}, fmt.Errorf("%q is no name of a module: it is owner/name", module)
+		return Release{}, fmt.Errorf("%q is not a module name: write owner/name", module)
 	}
 	module = strings.Replace(module, "-", "/", 1)
 	var r release

@@ -298,7 +298,7 @@ func TestToken(t *testing.T) {
 	if _, err := c.Fetch(t.Context(), Release{file: "/loop", sha256: hex.EncodeToString(sum[:])}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "redirects too often") {
 		t.Errorf("a circle: %v", err)
 	}
-	if _, err := c.Fetch(t.Context(), Release{file: "file:///etc/passwd", sha256: hex.EncodeToString(sum[:])}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no URL that begins with") {
+	if _, err := c.Fetch(t.Context(), Release{file: "file:///etc/passwd", sha256: hex.EncodeToString(sum[:])}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a URL that begins with") {
 		t.Errorf("a file: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ const (
 func (c *Client) address(ref string) (*url.URL, error) {
 	u, err := url.Parse(ref)
 	if err != nil || ref == "" {
-		return nil, fmt.Errorf("%s refers to %.200q, which is no address", c.Host(), ref)
+		return nil, fmt.Errorf("%s refers to %.200q, which is not an address", c.Host(), ref)
 	}
 	if u.Host != "" || u.Scheme != "" {
 		return parseURL(c.base.ResolveReference(u).String())

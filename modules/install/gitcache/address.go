@@ -43,7 +43,7 @@ func CheckURL(address string) error {
 			}
 			u, err := url.Parse(address)
 			if err != nil {
-				return fmt.Errorf("the address is no URL") // the text may have a password
+				return fmt.Errorf("the address is not a URL") // the text may have a password
 			}
 			if err := checkUser(u); err != nil {
 				return err
@@ -58,7 +58,7 @@ func CheckURL(address string) error {
 	if scpAddress().MatchString(address) {
 		return nil
 	}
-	return fmt.Errorf("%q is no address of a repository: give a URL (https://, ssh://), git@HOST:PATH, or a path that begins with / or ./", address)
+	return fmt.Errorf("%q is not the address of a repository: give a URL (https://, ssh://), git@HOST:PATH, or a path that begins with / or ./", address)
 }
 
 // checkUser returns an error if git cannot use the user or the password of a URL.
@@ -83,7 +83,7 @@ func CheckRef(ref string) error {
 		bad = bad || r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
 	}
 	if bad {
-		return fmt.Errorf("%q is no name of a branch, tag or commit", ref)
+		return fmt.Errorf("%q is not a valid name of a branch, tag or commit", ref)
 	}
 	return nil
 }

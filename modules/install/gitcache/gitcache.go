@@ -35,10 +35,10 @@ import (
 )
 
 // ErrNoRef is the error of a ref that the repository does not have.
-var ErrNoRef = errors.New("there is no such branch, tag or commit")
+var ErrNoRef = errors.New("the branch, tag or commit does not exist")
 
 // ErrNoFile is the error of a file that a commit does not have.
-var ErrNoFile = errors.New("there is no such file")
+var ErrNoFile = errors.New("the file does not exist")
 
 // Options configure a Cache.
 type Options struct {

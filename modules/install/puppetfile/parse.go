@@ -128,7 +128,7 @@ func (p *parser) file(f *File) error {
 		case "moduledir":
 			f.ModuleDir, err = p.directory()
 		default:
-			err = &Error{line, fmt.Sprintf("there is no directive %q: it is mod, forge or moduledir; a Puppetfile is read, and not run as a program", word)}
+			err = &Error{line, fmt.Sprintf("unknown directive %q: use mod, forge or moduledir; bolt does not run a Puppetfile as a Ruby program", word)}
 		}
 		if err != nil {
 			return err

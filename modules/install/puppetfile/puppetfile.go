@@ -145,7 +145,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 		return &Error{line, fmt.Sprintf("module %s: ", title) + fmt.Sprintf(format, args...)}
 	}
 	if !titlePattern().MatchString(title) {
-		return m, &Error{line, fmt.Sprintf("%q is no name of a module: it is owner/name, and the name has lower-case letters, digits and underscores", title)}
+		return m, &Error{line, fmt.Sprintf("%q is not a module name: write owner/name, where name has lower-case letters, digits and underscores", title)}
 	}
 	var kind, source, refKey string
 	for _, o := range options {
@@ -190,7 +190,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 		case "svn", "tarball":
 			return m, fail(o.line, "modules are installed from the Forge and with git, not with %s", o.key)
 		default:
-			return m, fail(o.line, "there is no option %q", o.key)
+			return m, fail(o.line, "unknown option %q", o.key)
 		}
 	}
 	if m.Path != "" && kind != "path" {
@@ -211,7 +211,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 			return m, fail(line, "a module from the Forge is named owner/name")
 		}
 		if m.Version != "" && !versionPattern().MatchString(m.Version) {
-			return m, fail(line, "%q is no version", m.Version)
+			return m, fail(line, "%q is not a version", m.Version)
 		}
 	case "git":
 		if m.Git == "" {
@@ -234,7 +234,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 		}
 		m.Local, m.Version, m.Default = true, "", ""
 	default:
-		return m, fail(line, "there is no type %q: it is forge, git, path or local", kind)
+		return m, fail(line, "unknown type %q: use forge, git, path or local", kind)
 	}
 	if m.InstallPath != "" && !filepath.IsLocal(m.InstallPath) {
 		return m, fail(line, "its install_path %q is not below the directory of the Puppetfile", m.InstallPath)

@@ -50,7 +50,7 @@ func (s *solver) unmet(name string, candidates []*Candidate) *Conflict {
 	missing := slices.IndexFunc(list, func(d demand) bool { return len(s.known[d.Module]) == 0 })
 	switch {
 	case missing >= 0:
-		c.Summary = fmt.Sprintf("there is no module %s", list[missing].Module)
+		c.Summary = fmt.Sprintf("module %s does not exist", list[missing].Module)
 	case len(candidates) == 0:
 		c.Summary = fmt.Sprintf("modules of different owners are called %s, and only one can be installed", name)
 	case len(list) == 1:

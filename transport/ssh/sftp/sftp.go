@@ -107,7 +107,7 @@ func (c *Copier) Put(src transport.Tree, dst string) error {
 	case err == nil && there.IsDir():
 		final = path.Join(dst, name)
 	case strings.HasSuffix(dst, "/") && !info.IsDir():
-		return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: there is no directory %s", dst, c.host, dst)
+		return fileError("MV_ERROR", "Could not move the uploaded file to %s on %s: directory does not exist: %s", dst, c.host, dst)
 	}
 	// private is a directory that only we can search. It is the copy itself, if
 	// that is a directory, or else the directory in which the file is written.

@@ -277,7 +277,7 @@ func (p *process) words() ([]string, error) {
 	path, ok := p.m.Programs[name]
 	if !ok {
 		if _, err := os.Stat(name); err != nil {
-			return nil, fmt.Errorf("there is no program %s", name)
+			return nil, fmt.Errorf("program does not exist: %s", name)
 		}
 		path = name
 	}
@@ -355,7 +355,7 @@ func (p *process) put() error {
 func (p *process) get() error {
 	from := p.asks.one("from")
 	if _, err := os.Stat(from); err != nil {
-		return fail("WRITE_ERROR", fmt.Errorf("there is no file or directory %s", from))
+		return fail("WRITE_ERROR", fmt.Errorf("file or directory does not exist: %s", from))
 	}
 	p.tell("ok", "")
 	if err := p.pack(from, p.asks.one("base")); err != nil {

@@ -39,7 +39,7 @@ end
 
 found = parameters['resources'].flat_map do |name|
   type, title = name.match(/\A(\w+)(?:\[(.+)\])?\z/m)&.captures
-  failed("#{name} is no type of resources and no resource") unless type
+  failed("#{name} is not a resource type or a resource") unless type
   begin
     look_up(type, title)
   rescue StandardError, ScriptError => e

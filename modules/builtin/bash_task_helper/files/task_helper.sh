@@ -158,7 +158,7 @@ task-exit() {
 
 if ! _task_kept=$(mktemp); then
 	printf '{"_error": {"kind": "bash-task-helper/no-file", "msg": "%s", "details": {}}}\n' \
-		'there is no place for what the task prints: mktemp failed'
+		'cannot store the output of the task: mktemp failed'
 	exit 1
 fi
 trap task-exit EXIT

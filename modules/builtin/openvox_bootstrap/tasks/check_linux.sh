@@ -16,7 +16,7 @@ case $version in
 *) fail "version is not a version number: $version" ;;
 esac
 
-puppet=$(puppet_program) || fail 'Puppet is not installed: there is no /opt/puppetlabs/bin/puppet, and no puppet on PATH'
+puppet=$(puppet_program) || fail 'Puppet is not installed: /opt/puppetlabs/bin/puppet does not exist, and puppet is not in PATH'
 try "$puppet" --version || fail "$(said "$puppet")"
 installed=$(output | tail -n 1)
 case $installed in

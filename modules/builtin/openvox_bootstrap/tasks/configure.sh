@@ -141,7 +141,7 @@ while IFS=$separator read -r section key value; do
 	only 'a name in csr_attributes' "$key" 'A-Za-z0-9_.'
 done <"$PT__installdir/.attributes.$$"
 
-puppet=$(puppet_program) || fail 'Puppet is not installed: there is no /opt/puppetlabs/bin/puppet, and no puppet on PATH'
+puppet=$(puppet_program) || fail 'Puppet is not installed: /opt/puppetlabs/bin/puppet does not exist, and puppet is not in PATH'
 
 # part NAME: begins a part of the result.
 results=

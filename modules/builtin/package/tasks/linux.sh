@@ -40,7 +40,7 @@ if [ -n "$version" ]; then
 fi
 case $action in
 install | status | uninstall | upgrade) ;;
-*) fail "there is no action '$action': install, status, uninstall and upgrade are" 255 ;;
+*) fail "unknown action '$action': use install, status, uninstall or upgrade" 255 ;;
 esac
 
 # apt-get and dpkg
@@ -68,7 +68,7 @@ apt_known() {
 	case $name in
 	*:*[!abcdefghijklmnopqrstuvwxyz0123456789]) false ;;
 	*) apt-cache --all-names pkgnames -- "${name%%:*}" 2>/dev/null | grep -Fqx -- "${name%%:*}" ;;
-	esac || fail "there is no package $name, or the lists of packages are too old to have it"
+	esac || fail "package $name does not exist, or the package lists are out of date"
 }
 apt_install() {
 	case $name in
@@ -255,14 +255,14 @@ own_manager() {
 }
 
 case $provider in
-'') program=$(own_manager) || fail 'there is no package manager that is known here: apt-get, dnf, yum, zypper, apk, pacman and pkg are' 255 ;;
+'') program=$(own_manager) || fail 'could not find a known package manager: apt-get, dnf, yum, zypper, apk, pacman or pkg' 255 ;;
 apt | aptitude) program=apt-get ;;
 dnf | yum | zypper | apk | pacman | pkg) program=$provider ;;
 dnfmodule) program=dnf ;;
 pkgng) program=pkg ;;
-*) fail "there is no provider '$provider': apt, dnf, yum, zypper, apk, pacman and pkg are" 255 ;;
+*) fail "unknown provider '$provider': use apt, dnf, yum, zypper, apk, pacman or pkg" 255 ;;
 esac
-command -v "$program" >/dev/null || fail "there is no $program on this system" 255
+command -v "$program" >/dev/null || fail "$program is not installed" 255
 case $program in
 apt-get) manager=apt ;;
 yum) manager=dnf ;;
@@ -297,7 +297,7 @@ name_of_file() {
 		name=$(rpm -q --qf '%{NAME}\n' --package -- "$name" 2>/dev/null)
 		;;
 	esac
-	[ -n "$name" ] || fail 'there is no package in the file' 1
+	[ -n "$name" ] || fail 'the file does not hold a package' 1
 }
 
 # offered: fails if the package manager does not offer the version. pkg is not asked.
@@ -307,7 +307,7 @@ offered() {
 	apk) must apk add --simulate "$name=$version" ;;
 	dnf)
 		try "$program" -q list --showduplicates "$name-$version" ||
-			fail "there is no version $version of $name: $(said "$program")"
+			fail "version $version of $name does not exist: $(said "$program")"
 		;;
 	zypper)
 		# Installed packages that no repository has are in "(System Packages)". A version
@@ -317,7 +317,7 @@ offered() {
 				{ gsub(/ /, "") }
 				$6 != "(SystemPackages)" && ($4 == want || index($4, want "-") == 1) { found = 1 }
 				END { exit !found }' ||
-			fail "there is no version $version of $name in the repositories of zypper"
+			fail "the repositories of zypper do not have version $version of $name"
 		;;
 	esac
 }
@@ -338,7 +338,7 @@ noop() {
 	installed=$("${manager}_installed")
 	latest=$("${manager}_latest")
 	case $action:$manager:${installed:-none}:${latest:-none} in
-	install:pacman:none:none | install:pkg:none:none) fail "there is no package $name" ;;
+	install:pacman:none:none | install:pkg:none:none) fail "package $name does not exist" ;;
 	upgrade:apt:*) ;;
 	upgrade:*:none:*) fail "$name is not installed" ;;
 	esac
@@ -388,7 +388,7 @@ noop() {
 
 case $action:$name in
 install:/* | *:[!/]*) ;;
-*) fail "$action takes the name of a package and no file: $name" 255 ;;
+*) fail "$action takes the name of a package, not a file: $name" 255 ;;
 esac
 if [ "${PT__noop-}" = true ]; then
 	noop

@@ -94,7 +94,7 @@ openvox*)
 	package=openvox-agent
 	[ "$collection" != openvox ] || release=openvox8
 	;;
-*) fail "there is no collection $collection" ;;
+*) fail "unknown collection $collection" ;;
 esac
 yum=${yum_source:-${yum-}}
 apt=${apt_source:-${apt-}}
@@ -124,7 +124,7 @@ Amazon)
 	;;
 SLES) kind=zypper file=$release-release-sles-$os_major.noarch.rpm ;;
 *)
-	[ "$os_family" = RedHat ] || fail "there are no packages of the agent for $os_name $os_full"
+	[ "$os_family" = RedHat ] || fail "packages of the agent for $os_name $os_full do not exist"
 	kind=rpm file=$release-release-el-$os_major.noarch.rpm
 	;;
 esac

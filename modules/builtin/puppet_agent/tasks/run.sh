@@ -11,7 +11,7 @@ stop() {
 }
 
 puppet=/opt/puppetlabs/bin/puppet
-[ -x "$puppet" ] || puppet=$(command -v puppet) || stop no-puppet-bin-error 'there is no puppet on this system; the task puppet_agent::install installs it'
+[ -x "$puppet" ] || puppet=$(command -v puppet) || stop no-puppet-bin-error 'puppet is not installed; the task puppet_agent::install installs it'
 
 set -- agent --test --color false
 [ "${PT_noop-}" != true ] || set -- "$@" --noop

@@ -128,7 +128,7 @@ get)
 		found=$(edit get) && done_with "$found"
 		[ "$section" = main ] || { found=$(section=main edit get) && done_with "$found"; }
 	fi
-	fail "$setting is not in $file, and there is no puppet here to ask for its default"
+	fail "$setting is not in $file, and puppet is not installed, so its default is unknown"
 	;;
 set)
 	value=${PT_value-}
@@ -136,7 +136,7 @@ set)
 	'' | null) fail 'the action set needs a value' ;;
 	*"$newline"*) fail 'value has more than one line' ;;
 	esac
-	[ -d "${file%/*}" ] || fail "there is no ${file%/*}; is Puppet installed?"
+	[ -d "${file%/*}" ] || fail "${file%/*} does not exist; is Puppet installed?"
 	[ -e "$file" ] || : >"$file" || fail "cannot write $file"
 	replace set || fail "cannot change $file"
 	done_with "$value"
@@ -148,5 +148,5 @@ delete)
 	fi
 	done_with ''
 	;;
-*) fail "there is no action '$action': get, set and delete are" ;;
+*) fail "unknown action '$action': use get, set or delete" ;;
 esac

@@ -96,7 +96,7 @@ def _parameters(stream):
     if isinstance(text, bytes):
         text = text.decode('utf-8')
     if not text.strip():
-        raise ValueError('there are no parameters on standard input: '
+        raise ValueError('standard input does not hold parameters: '
                          'the task\'s metadata needs "input_method": "stdin"')
     return json.loads(text)
 

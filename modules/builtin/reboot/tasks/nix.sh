@@ -9,7 +9,7 @@ message=${PT_message-}
 [ "$timeout" != null ] || timeout=3
 [ "$message" != null ] || message=
 case $timeout in
-*[!0123456789]* | ??????????*) fail "timeout is no number of seconds: $timeout" 255 ;;
+*[!0123456789]* | ??????????*) fail "timeout is not a number of seconds: $timeout" 255 ;;
 esac
 # A number with a zero in front would be octal to some shells.
 while [ "${timeout#0}" != "$timeout" ] && [ "$timeout" != 0 ]; do

@@ -89,7 +89,7 @@ class TaskHelper
     def read(stream)
       text = stream.read.to_s.dup.force_encoding(Encoding::UTF_8)
       if text.strip.empty?
-        raise JSON::ParserError, 'there are no parameters on standard input: ' \
+        raise JSON::ParserError, 'standard input does not hold parameters: ' \
                                  "the task's metadata needs \"input_method\": \"stdin\""
       end
       JSON.parse(text)

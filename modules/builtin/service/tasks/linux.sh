@@ -18,7 +18,7 @@ plain name "$name"
 only name "$name" 'A-Za-z0-9._+:~@%\\-'
 case $action in
 start | stop | restart | enable | disable | status) ;;
-*) fail "there is no action '$action': start, stop, restart, enable, disable and status are" 255 ;;
+*) fail "unknown action '$action': use start, stop, restart, enable, disable or status" 255 ;;
 esac
 
 # With --noop, nothing is done and the action is only foreseen.
@@ -59,7 +59,7 @@ all_said() {
 
 # missing REASON: ends the task since there is no such service.
 missing() {
-	fail "there is no service $name: $1"
+	fail "service $name does not exist: $1"
 }
 
 # systemd_knows: whether there is such a unit. One that runs or has failed may
@@ -250,14 +250,14 @@ own_manager() {
 provider=${PT_provider-}
 [ "$provider" != null ] || provider= # undef in a plan
 case $provider in
-'') program=$(own_manager) || fail 'there is no service manager that is known here: systemctl, rc-service, service and initctl are' 255 ;;
+'') program=$(own_manager) || fail 'could not find a known service manager: systemctl, rc-service, service or initctl' 255 ;;
 systemd) program=systemctl ;;
 openrc) program=rc-service ;;
 init | debian | redhat | service) program=service ;;
 upstart) program=initctl ;;
-*) fail "there is no provider '$provider': systemd, openrc, init and upstart are" 255 ;;
+*) fail "unknown provider '$provider': use systemd, openrc, init or upstart" 255 ;;
 esac
-command -v "$program" >/dev/null || fail "there is no $program on this system" 255
+command -v "$program" >/dev/null || fail "$program is not installed" 255
 case $program in
 systemctl) systemd ;;
 rc-service) openrc ;;

@@ -92,7 +92,6 @@ type found struct {
 type Answer struct {
 	Text string // for people; after an error the explanation, if one is wanted
 	Data any    // for programs, with Options.JSON
-	Hint string // after an error, what to do about it
 }
 
 // InPlan looks up the key as a plan does. The error is a *fault.Error.
@@ -101,12 +100,11 @@ func (s *Search) InPlan(ctx context.Context) (a Answer, err error) {
 	defer cancel()
 	v, ex, err := s.find(ctx, s.evaluation(environment.Plan(s.o.Given), func(l eval.Log) { s.log(ctx, l) }))
 	if err != nil {
-		a.Hint = s.hint(err)
 		msg, details := s.mistake(ctx, err)
 		if _, ok := errors.AsType[*eval.Error](err); !ok {
 			details = &ordered.Map{} // as Bolt has them here
 		}
-		f := &fault.Error{Kind: "bolt/pal-error", Msg: msg, Details: details, Err: err}
+		f := &fault.Error{Kind: "bolt/pal-error", Msg: msg, Hint: s.hint(err), Details: details, Err: err}
 		switch {
 		case ex == nil:
 		case s.o.JSON:

@@ -15,7 +15,6 @@ import (
 	"bolt/environment"
 	"bolt/environment/unknown"
 	"bolt/event"
-	"bolt/internal/safetext"
 	"bolt/lookup"
 	"bolt/output"
 	"bolt/output/listing"
@@ -111,9 +110,6 @@ func (v *Invocation) Look(ctx context.Context, o *Options) error {
 		return v.onTargets(ctx, s, o)
 	}
 	found, err := s.InPlan(ctx)
-	if found.Hint != "" && r.Format != output.NDJSON {
-		fmt.Fprintln(r.Console, "hint:", found.Hint)
-	}
 	if err == nil || found.Text != "" && !r.Format.Data {
 		if err := listing.PrintValue(v.Out, r.Format, r.Terminal(), found.Text, found.Data); err != nil {
 			return err
@@ -148,10 +144,8 @@ func (v *Invocation) onTargets(ctx context.Context, s *lookup.Search, o *Options
 	if err != nil {
 		return err
 	}
-	if r.Format != output.NDJSON {
-		if names := lookup.Unlisted(targets, known); names != "" {
-			fmt.Fprintf(r.Console, "hint for %s: not in %s, so nothing but the name is known\n", safetext.TerminalString(names), safetext.TerminalString(r.Sources.Name()))
-		}
+	if names := lookup.Unlisted(targets, known); names != "" {
+		r.Logs.Warn("lookup_unlisted", fmt.Sprintf("%s: not in %s, so bolt knows only the name.", names, r.Sources.Name()))
 	}
 	if failed {
 		return cli.ErrFailed

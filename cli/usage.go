@@ -22,8 +22,7 @@ func (e *UsageError) Error() string { return e.Msg }
 func Errorf(format string, a ...any) error { return &UsageError{Msg: fmt.Sprintf(format, a...)} }
 
 // Hinted adds a hint to a *UsageError and returns other errors unchanged. The
-// hint goes to standard error, because scripts compare the message on standard
-// output with Bolt's.
+// message is separate, because scripts may compare it with Bolt's.
 func Hinted(err error, format string, a ...any) error {
 	if e, ok := errors.AsType[*UsageError](err); ok {
 		return &UsageError{e.Msg, fmt.Sprintf(format, a...)}

@@ -42,6 +42,8 @@ type Returned struct {
 type Failed struct {
 	Msg       string
 	Place     string       // in a plan, "(file: F, line: L)"; "" if it is unknown
+	Trace     string       // of a plan, the calls and branches that led to the error, in lines; mostly ""
+	Hint      string       // what to do, if Msg does not contain it; "" without advice
 	Data      *ordered.Map // the error for programs
 	Results   []*Result    // not nil if the action on them has failed
 	Container *ContainerResult
@@ -57,7 +59,7 @@ func FailedBy(err error) Failed {
 	if !ok {
 		e = &fault.Error{Kind: "bolt/internal-error", Msg: err.Error()}
 	}
-	return Failed{Msg: err.Error(), Data: e.Map(), err: err}
+	return Failed{Msg: err.Error(), Data: e.Map(), Hint: e.Hint, err: err}
 }
 
 // Stopped describes the progress of a plan when it was stopped.

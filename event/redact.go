@@ -138,7 +138,8 @@ func (r *redactor) failed(f Failed) Failed {
 	if f.err != nil {
 		return FailedBy(RedactError(f.err, r.text))
 	}
-	f.Msg, f.Container, f.Results = r.text(f.Msg), r.containerResult(f.Container), r.results(f.Results)
+	f.Msg, f.Trace, f.Hint = r.text(f.Msg), r.text(f.Trace), r.text(f.Hint)
+	f.Container, f.Results = r.containerResult(f.Container), r.results(f.Results)
 	f.Data, _ = r.data(f.Data).(*ordered.Map)
 	if shows(f.Cause, r.text) {
 		f.Cause = nil

@@ -46,6 +46,18 @@ func TestRedactFailedBy(t *testing.T) {
 	}
 }
 
+// TestRedactFailedOfPlan checks that the calls and the hint of a plan's failure are redacted.
+func TestRedactFailedOfPlan(t *testing.T) {
+	var got Event
+	sink := Redact(Func(func(_ context.Context, e Event) error { got = e; return nil }), func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") })
+	if err := sink.Event(t.Context(), Failed{Msg: "hunter2", Trace: "a hunter2", Hint: "b hunter2"}); err != nil {
+		t.Fatal(err)
+	}
+	if f := got.(Failed); f.Msg != "*" || f.Trace != "a *" || f.Hint != "b *" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestRedactExcerpt checks that an excerpt with a secret is removed, and another one is not.
 func TestRedactExcerpt(t *testing.T) {
 	redact := func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }

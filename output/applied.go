@@ -41,20 +41,24 @@ func PrintApplied(o Options, name string, r *event.Result) error {
 	return h.out.Flush()
 }
 
-// interrupted returns the text of an error beside the errors of resources, such as a lost connection; "" if
-// there is none.
-func interrupted(r *event.Result) string {
+// interrupted returns an error beside the errors of resources, such as a lost connection; nil if there is
+// none.
+func interrupted(r *event.Result) *event.Error {
 	if r.OK() || r.Err.Class == event.ClassFailed {
-		return ""
+		return nil
 	}
-	return r.Err.Msg
+	return r.Err
 }
 
 // interruption prints the reason why an apply ended early.
-func (h *human) interruption(text string) {
-	for line := range strings.Lines(text) {
+func (h *human) interruption(e *event.Error) {
+	if e == nil {
+		return
+	}
+	for line := range strings.Lines(e.Msg) {
 		h.println("  " + layout.Paint(layout.Red, h.o.Color, safetext.TerminalString(strings.TrimSuffix(line, "\n"))))
 	}
+	h.hint("  ", e.Hint)
 }
 
 // resource prints the changes of a resource.
@@ -191,7 +195,7 @@ type together struct {
 type alike struct {
 	resource *event.Resource
 	log      *event.ResourceLog
-	error    string // the reason why the apply ended early
+	error    *event.Error // the reason why the apply ended early
 	counts   string
 	targets  []*inventory.Target
 }
@@ -209,8 +213,8 @@ func (t *together) add(r *event.Result) {
 		l := &r.Applied.Logs[i]
 		t.join(t.resources, &t.order, strings.Join([]string{"", l.Ref, l.Level, l.Message}, "\x00"), r.Target).log = l
 	}
-	if text := interrupted(r); text != "" {
-		t.join(t.resources, &t.order, "\x00\x00"+text, r.Target).error = text
+	if e := interrupted(r); e != nil {
+		t.join(t.resources, &t.order, "\x00\x00"+e.Msg+"\x00"+e.Hint, r.Target).error = e
 	}
 	text := r.Applied.String()
 	t.join(t.counts, &t.countList, text, r.Target).counts = text
@@ -255,7 +259,7 @@ func (t *together) print(h *human) {
 	var sets []string
 	bySet := make(map[string][]*alike)
 	for _, s := range t.order {
-		shown := s.error != "" || h.o.Verbose
+		shown := s.error != nil || h.o.Verbose
 		if s.resource != nil && (s.resource.Status != "skipped" || !h.o.Verbose) {
 			shown = !h.hides(s.resource)
 		}

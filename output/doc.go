@@ -2,9 +2,9 @@
 // errors, for people and programs. Package listing prints all other output.
 //
 // New returns the sink of events for one of the formats human, json, ndjson and rainbow;
-// it prints actions and plans. The layouts of human and json are Puppet Bolt's;
-// docs/ndjson.md describes ndjson. Progress adds a line of counts to a sink, Hints
-// prints advice about failures, and Log writes bolt's log.
+// it prints actions and plans, and hints about their failures. The layouts of human and
+// json are Puppet Bolt's; docs/ndjson.md describes ndjson. Progress adds a line of
+// counts to a sink, and Log writes bolt's log.
 //
 // A sink of New copies the outputs of targets to a buffered writer, which is flushed
 // after each event. If equal results are folded, it keeps an output until it has printed
@@ -16,6 +16,10 @@ package output
 //   - Standard output has results, summaries, lists, and fatal errors, as in
 //     Puppet Bolt, so that saved output is complete. Standard error has log
 //     lines, questions and the line of counts.
+//   - An error has the order problem, place, hint, all on one stream. Hints and the
+//     calls that led to the failure of a plan are on standard error instead in JSON,
+//     and if a program reads the streams through two pipes (Options.Apart): it may
+//     compare standard output with Puppet Bolt's. docs/terminals.md describes this.
 //   - In the formats json and ndjson, standard output has only JSON after an
 //     action has begun; streamed lines go to standard error.
 //   - bolt's own lines begin with a capital letter at the first column and name

@@ -12,38 +12,54 @@ import (
 
 // PrintError prints an error that kept an action from starting to o.Out, which is standard output
 // as for all fatal errors, unless a command's output is data. For people, it prints the text of the
-// error and an excerpt of the file that the error is about. In JSON, it prints one line
+// error, an excerpt of the file that the error is about, and the hint. In JSON, it prints one line
 // {"kind","msg","details"}; with NDJSON the line is an event of its own.
 func PrintError(o Options, err error) error {
 	e := event.FailedBy(err)
 	out := bufio.NewWriter(o.Out)
 	switch o.Format {
 	case JSON:
-		if err := layout.WriteLine(out, e.Data); err != nil {
-			return err
-		}
+		err = layout.WriteLine(out, e.Data)
 	case NDJSON:
-		return newNDJSON(Options{}, out).failed(e)
+		err = newNDJSON(Options{}, out).failed(e)
 	default:
-		_, _ = out.WriteString(failure(o, e))
+		newHuman(o, out).failed(e)
+		err = nil
 	}
-	return out.Flush()
+	if err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if o.apart() {
+		printApart(discardNil(o.Err), e)
+	}
+	return nil
 }
 
-// failure returns the lines that show an error to people: the problem and its place.
-func failure(o Options, e event.Failed) string {
+// failed prints an error that ended an action: the problem, its place, and the hint.
+func (h *human) failed(e event.Failed) {
 	text := safetext.TerminalString(e.Msg)
 	if e.Place != "" {
 		text += "\n  " + safetext.TerminalString(e.Place)
 	}
-	text = layout.Paint(layout.Red, o.Color, text) + "\n"
+	h.println(layout.Paint(layout.Red, h.o.Color, text))
 	const indent, cuts, least = "  ", 2, 20
 	width := excerpt.Width
-	if o.Width > 0 {
-		width = max(o.Width-len(indent)-cuts, least)
+	if h.o.Width > 0 {
+		width = max(h.o.Width-len(indent)-cuts, least)
 	}
 	for line := range strings.Lines(e.Excerpt(width)) {
-		text += indent + strings.TrimSuffix(line, "\n") + "\n"
+		h.println(indent + strings.TrimSuffix(line, "\n"))
 	}
-	return text
+	h.explain(e)
+}
+
+// explain prints the calls that led to an error, and the hint, below the error.
+func (h *human) explain(e event.Failed) {
+	if !h.o.apart() {
+		printLines(h.out, e.Trace)
+	}
+	h.hint("", e.Hint)
 }

@@ -58,6 +58,7 @@ func foldKey(r *event.Result) (key [sha256.Size]byte, err error) {
 	part(r.Action)
 	if !r.OK() {
 		part(withoutName(r.Err.Msg, r.Target))
+		part(withoutName(r.Err.Hint, r.Target))
 	}
 	part("")
 	if r.Value.Len() > 0 {

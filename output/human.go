@@ -25,7 +25,8 @@ type human struct {
 	lookup  bool
 	targets []*inventory.Target
 	ended   map[*inventory.Target]event.Ending
-	reasons []string    // the reasons why targets were skipped, each once
+	reasons []string // the reasons why targets were skipped, each once
+	hinted  map[string]bool
 	lines   *lineStream // with Stream
 	folder  *folder     // with Fold
 	applies *together   // for a catalog on several targets
@@ -41,7 +42,7 @@ func endingOf(r *event.Result) event.Ending {
 }
 
 func newHuman(o Options, out *bufio.Writer) *human {
-	h := &human{o: o, out: out, ended: make(map[*inventory.Target]event.Ending)}
+	h := &human{o: o, out: out, ended: make(map[*inventory.Target]event.Ending), hinted: make(map[string]bool)}
 	if o.Format == Rainbow && o.Color {
 		h.rainbow = &rainbow{}
 	}
@@ -85,7 +86,7 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 		err = h.end(e)
 	case event.Failed:
 		if err = h.rest(); err == nil {
-			_, _ = h.out.WriteString(failure(h.o, e))
+			h.failed(e)
 		}
 	}
 	if err != nil {
@@ -166,7 +167,7 @@ func (h *human) rest() error {
 // group prints a group of equal results.
 func (h *human) group(g *group) error { return h.block(g.result, g.name(), g.rename) }
 
-// head prints the heading of a result, and the reason of a failure.
+// head prints the heading of a result, and the reason of a failure with its hint.
 func (h *human) head(r *event.Result, name string, rename func(string) string) {
 	if r.OK() {
 		h.println(h.good("Finished on " + name + ":"))
@@ -177,6 +178,7 @@ func (h *human) head(r *event.Result, name string, rename func(string) string) {
 	var msg strings.Builder
 	h.indent(&msg, safetext.TerminalString(rename(r.Err.Msg)))
 	h.println(layout.Paint(layout.Red, h.o.Color, strings.TrimSuffix(msg.String(), "\n")))
+	h.hint("  ", rename(r.Err.Hint))
 }
 
 // block prints a result under its heading. It applies rename to strings of the

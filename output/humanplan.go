@@ -155,11 +155,15 @@ func (p *humanPlan) results(results []*event.Result) error {
 func (p *humanPlan) failed(e event.Failed) error {
 	switch {
 	case e.Results != nil:
-		return p.results(e.Results)
+		if err := p.results(e.Results); err != nil {
+			return err
+		}
 	case e.Container != nil:
 		p.container(e.Container)
+	default:
+		p.h.failed(e)
 		return nil
 	}
-	_, _ = p.h.out.WriteString(failure(p.h.o, e))
+	p.h.explain(e)
 	return nil
 }

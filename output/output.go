@@ -16,8 +16,11 @@ import (
 type Options struct {
 	Format Format // the zero value is Human
 	Out    io.Writer
-	// Err receives the lines of Stream if Out carries a JSON document; nil drops them.
-	Err      io.Writer
+	// Err receives the lines of Stream if Out carries a JSON document, and the hints that are
+	// not in Out; nil drops them.
+	Err io.Writer
+	// Apart sends hints to Err. Otherwise each hint is below its error in Out, except in JSON.
+	Apart    bool
 	Color    bool // colours are wanted and Out can show them
 	Width    int  // the columns of Out, 0 if unknown
 	Terminal bool // Out is a terminal: control sequences in output are taken out
@@ -50,8 +53,15 @@ func New(o Options) (event.Sink, error) {
 	if o.Fold && k.uses&Folds == 0 {
 		return nil, fmt.Errorf("format %s: equal results can only be folded in the formats %s", o.Format, strings.Join(Names(Folds), " and "))
 	}
-	return k.sink(o, bufio.NewWriter(o.Out)), nil
+	sink := k.sink(o, bufio.NewWriter(o.Out))
+	if o.apart() {
+		sink = newHints(sink, o)
+	}
+	return sink, nil
 }
+
+// apart reports whether hints go to Err.
+func (o *Options) apart() bool { return o.Apart || o.Format.Data }
 
 func humanSink(o Options, out *bufio.Writer) event.Sink {
 	h := newHuman(o, out)

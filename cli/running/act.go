@@ -45,8 +45,6 @@ type Invocation struct {
 	Recorder func() *recorder.Recorder
 	// Begin is called before an action begins to run on targets.
 	Begin func()
-	// Hint prints the hint of an error that has been printed.
-	Hint func(error)
 }
 
 // Act performs an action on the targets that the command line selects. prepare makes the action;
@@ -218,6 +216,5 @@ func (v *Invocation) fatal(ctx context.Context, sink event.Sink, err error) erro
 	if werr := sink.Event(ctx, event.FailedBy(err)); werr != nil {
 		return werr
 	}
-	v.Hint(err)
 	return cli.ErrFailed
 }

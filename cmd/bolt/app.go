@@ -108,11 +108,12 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if beside || c.data && !a.format().Data {
 		out, color = sys.err, a.ErrColor()
 	}
-	if werr := output.PrintError(output.Options{Format: a.format(), Out: out, Color: color, Width: screen.Width(out)}, err); werr != nil {
-		return written(werr)
+	how := output.Options{Format: a.format(), Out: out, Err: a.Console, Apart: screen.Apart(out, sys.err), Color: color, Width: screen.Width(out)}
+	if beside && how.Format.Data {
+		how.Err = nil // only the error is on standard error
 	}
-	if !beside || a.format() == output.Human { // otherwise only the error is on standard error
-		a.hint(err)
+	if werr := output.PrintError(how, err); werr != nil {
+		return written(werr)
 	}
 	return errPrinted
 }

@@ -96,13 +96,10 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 	if _, ok := errors.AsType[*besideError](err); ok {
 		out = sys.err
 	}
-	_ = output.PrintError(output.Options{Format: output.Human, Out: out, Width: screen.Width(out)}, err)
-	if e, ok := errors.AsType[*cli.UsageError](err); ok && e.Hint != "" {
-		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(e.Hint))
+	if e, ok := errors.AsType[*cli.UsageError](err); ok {
+		err = &fault.Error{Msg: err.Error(), Hint: e.Hint}
 	}
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
-		fmt.Fprintln(sys.err, "hint:", safetext.TerminalString(f.Hint))
-	}
+	_ = output.PrintError(output.Options{Format: output.Human, Out: out, Err: sys.err, Apart: screen.Apart(out, sys.err), Width: screen.Width(out)}, err)
 	return exitFailed
 }
 
@@ -177,13 +174,6 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 		signal.Stop(pipe)
 		close(done)
 		cancel(nil)
-	}
-}
-
-// hint prints the hint of an error that has been printed, if it has one.
-func (a *app) hint(err error) {
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Hint != "" {
-		fmt.Fprintf(a.Console, "hint: %s\n", safetext.TerminalString(a.sources.Redact(f.Hint)))
 	}
 }
 

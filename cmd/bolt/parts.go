@@ -54,7 +54,7 @@ func (a *app) running() *running.Invocation {
 	return &running.Invocation{
 		Screen: a.Screen, Input: a.Input, Config: a.config, Format: a.format(), Timeout: a.timeout(), Logs: a.logs, Modules: a.content.Modules,
 		Home: home(a.sys), Sources: a.sources, Dialer: a.connecting().Dialer, Recorder: a.auditing().Recorder,
-		Begin: func() { a.sys.remote.Store(true) }, Hint: a.hint,
+		Begin: func() { a.sys.remote.Store(true) },
 	}
 }
 

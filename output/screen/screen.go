@@ -70,6 +70,17 @@ func Width(f *os.File) int {
 	return width
 }
 
+// Apart reports whether hints go to standard error, and not below their errors: if a program reads both
+// files, each through a pipe of its own. Such a program finds exactly Puppet Bolt's lines in standard
+// output. If out goes to a terminal or a file, or both go to the same pipe, people read it.
+func Apart(out, err *os.File) bool {
+	o, oerr := out.Stat()
+	e, eerr := err.Stat()
+	return oerr == nil && eerr == nil && isPipe(o) && isPipe(e) && !os.SameFile(o, e)
+}
+
+func isPipe(f os.FileInfo) bool { return f.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 }
+
 // Fullscreen returns a function that opens the whole terminal; nil if standard output is not a terminal, or if the terminal
 // supports no control sequences.
 func (s *Screen) Fullscreen() func(context.Context) (*fullscreen.Screen, error) {

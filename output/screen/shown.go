@@ -30,11 +30,7 @@ func (s *Screen) ForAction(o output.Options, targets int) (*Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := s.Around(sink, targets)
-	if o.Format != output.NDJSON {
-		shown.next = output.NewHints(shown.next, s.Console)
-	}
-	return shown, nil
+	return s.Around(sink, targets), nil
 }
 
 // Around returns a sink that passes the events of an action on a number of targets to another sink, and shows
@@ -76,7 +72,8 @@ func (s *Screen) ForPlan(o output.Options) (*Shown, error) {
 }
 
 func (s *Screen) sink(o output.Options, out io.Writer) (event.Sink, error) {
-	o.Out, o.Err, o.Color, o.Terminal, o.Width = out, s.Console, s.Color(), s.Terminal(), Width(s.out)
+	o.Out, o.Err, o.Apart = out, s.Console, Apart(s.out, s.err)
+	o.Color, o.Terminal, o.Width = s.Color(), s.Terminal(), Width(s.out)
 	return output.New(o)
 }
 

@@ -13,7 +13,6 @@ import (
 	"bolt/event"
 	"bolt/format/fault"
 	"bolt/format/yaml"
-	"bolt/internal/safetext"
 	"bolt/plans/executor"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -25,9 +24,8 @@ var ErrFailed = errors.New("the plan failed")
 
 // Play runs the plan. in are the options of the plan's environment, without the options that only
 // plans have. o are the options of the executor, without Environment, Language, Plans, Journal and
-// the Site of Catalogs. The Sink of o gets the events, from ActionBegin to ActionEnd. Details of a
-// failure are printed on the console. If the run was interrupted, the console also gets the command
-// that resumes it.
+// the Site of Catalogs. The Sink of o gets the events, from ActionBegin to ActionEnd. If the run was
+// interrupted, the console gets the command that resumes it.
 func (r *Run) Play(ctx context.Context, in environment.Options, o executor.Options) error {
 	// If the audit log refuses the run, the first event returns an error.
 	if err := o.Sink.Event(ctx, event.ActionBegin{Action: event.Plan, Object: r.plan.Name, Do: r.action()}); err != nil {
@@ -102,11 +100,8 @@ func (r *Run) show(ctx context.Context, x *executor.Executor, o executor.Options
 		shown = x.Stopped(r.plan.Name, f)
 	default:
 		e := f.Event()
-		if err := o.Sink.Event(ctx, e); err != nil {
-			return err
-		}
-		r.explain(ctx, f, o.Language, e.Results == nil && e.Container == nil)
-		return ErrFailed
+		e.Trace, e.Hint = r.trace(f, e.Results == nil && e.Container == nil), r.hint(ctx, f, o.Language)
+		shown = e
 	}
 	if err := o.Sink.Event(ctx, shown); err != nil {
 		return err
@@ -114,12 +109,10 @@ func (r *Run) show(ctx context.Context, x *executor.Executor, o executor.Options
 	return ErrFailed
 }
 
-// explain prints the details of a failure that do not appear on standard output, because that
-// output is the same as Puppet Bolt's. told is set if standard output has the message and the
-// position.
-func (r *Run) explain(ctx context.Context, f *executor.Failure, language *executor.Language, told bool) {
-	o := r.ledger.o
-	if o.JSON {
+// trace returns the details of a failure that Puppet Bolt does not print. told is set if the message
+// and the position are printed for people.
+func (r *Run) trace(f *executor.Failure, told bool) string {
+	if r.ledger.o.JSON {
 		// The user knows the message and the position already, but they introduce the details.
 		told = f.Trace(true) == ""
 		if f.Place() == "" && f.Branches == nil {
@@ -127,9 +120,11 @@ func (r *Run) explain(ctx context.Context, f *executor.Failure, language *execut
 			f.Before = nil // the position of a step of a YAML plan, which is not in standard output, either
 		}
 	}
-	for line := range strings.Lines(o.Redact(f.Trace(told))) {
-		fmt.Fprintln(o.Console, safetext.TerminalString(strings.TrimSuffix(line, "\n")))
-	}
+	return f.Trace(told)
+}
+
+// hint returns the hint about a failure, "" for none. Its sources are the failure, an unknown name, and the cause.
+func (r *Run) hint(ctx context.Context, f *executor.Failure, language *executor.Language) string {
 	hint := f.Hint
 	if hint == "" {
 		hint = r.advice(ctx, f, language)
@@ -140,9 +135,7 @@ func (r *Run) explain(ctx context.Context, f *executor.Failure, language *execut
 	if cause, ok := errors.AsType[*yaml.Error](f.Err); hint == "" && ok {
 		hint = cause.Hint
 	}
-	if hint != "" {
-		fmt.Fprintf(o.Console, "hint: %s\n", safetext.TerminalString(o.Redact(hint)))
-	}
+	return hint
 }
 
 // advice returns names that are similar to an unknown name in a plan; "" if no name is similar, or

@@ -5,28 +5,27 @@ package excerpt
 import (
 	"strings"
 	"unicode/utf8"
+
+	"bolt/internal/columns"
 )
 
-// Width is the number of characters of a line that an excerpt has if the width of the terminal is
-// not known.
+// Width is the number of columns of a line that an excerpt has if the width of the terminal is not
+// known.
 const Width = 160
 
-// Of returns a line and, below it, a caret under a column, which is from 1 and in characters. Tabs
-// stay tabs, so that the caret is at the right position. If the line has more than width
-// characters, Of returns the part around the column, with … where the line was cut.
-func Of(line string, column, width int) string {
-	line, at := window(line, forward(line, 0, column-1), width)
-	var pad strings.Builder
-	for _, r := range line[:at] {
-		if r != '\t' {
-			r = ' '
-		}
-		pad.WriteRune(r)
+// Of returns a line and, below it, a caret under a character, which is counted from 1. Tabs stay
+// tabs, so that the caret is at the right position. If the line takes more than width columns of a
+// terminal, Of returns the part around the character, with … where the line was cut.
+func Of(line string, character, width int) string {
+	line, at := window(line, offset(line, character-1), width)
+	fields := strings.Split(line[:at], "\t")
+	for i, field := range fields {
+		fields[i] = strings.Repeat(" ", columns.Count(field))
 	}
-	return line + "\n" + pad.String() + "^"
+	return line + "\n" + strings.Join(fields, "\t") + "^"
 }
 
-// Begin returns the first width characters of a line, with … if the line was cut.
+// Begin returns the first width columns of a line, with … if the line was cut.
 func Begin(line string, width int) string {
 	line, _ = window(line, 0, width)
 	return line
@@ -52,20 +51,26 @@ func window(line string, at, width int) (string, int) {
 	return part, at
 }
 
-// forward returns the offset n characters after another, at most the end.
-func forward(line string, from, n int) int {
-	for i := range line[from:] {
-		if n--; n < 0 {
-			return from + i
+// offset returns the offset of a character, which is counted from 0; at most the end.
+func offset(line string, character int) int {
+	for i := range line {
+		if character--; character < 0 {
+			return i
 		}
 	}
 	return len(line)
 }
 
-// backward returns the offset n characters before another, at least 0.
+// forward returns the offset n columns after another, at most the end.
+func forward(line string, from, n int) int { return from + len(columns.Cut(line[from:], n)) }
+
+// backward returns the offset n columns before another, at least 0.
 func backward(line string, from, n int) int {
-	for ; n > 0 && from > 0; n-- {
+	for from > 0 {
 		_, size := utf8.DecodeLastRuneInString(line[:from])
+		if n -= columns.Count(line[from-size : from]); n < 0 {
+			break
+		}
 		from -= size
 	}
 	return from

@@ -324,10 +324,11 @@ func TestParseErrors(t *testing.T) {
 		{"name == \"\x1b\"", "column 10: a character that cannot be printed\n  name == \" \"\n"},
 		{"name == \"\xff\"", "column 10: a character that cannot be printed"},
 		{`"grün" == name grün`, "column 16: expected and, or, or the end, found 'gr'\n  \"grün\" == name grün\n                 ^"},
+		{`"東京" == name x`, "column 14: expected and, or, or the end, found 'x'\n  \"東京\" == name x\n  " + strings.Repeat(" ", 15) + "^"},
 		{strings.Repeat("not ", 102) + "true", "nested deeper than 100"},
 		{strings.Repeat("(", 102) + "true", "nested deeper than 100"},
 		{strings.Repeat(" ", 1<<15), "column 1: the expression is longer than 16384 bytes"},
-		{strings.Repeat(`name == "x" or `, 20) + "oops", "column 301: unknown name 'oops': put strings in quotes, and write a fact as facts.oops. The names are name, uri, host, alias, transport, groups, features, facts, vars\n  \" or name == \"x\" or name == \"x\" or name == \"x\" or oops\n"},
+		{strings.Repeat(`name == "x" or `, 20) + "oops", "column 301: unknown name 'oops': put strings in quotes, and write a fact as facts.oops. The names are name, uri, host, alias, transport, groups, features, facts, vars\n  …e == \"x\" or name == \"x\" or name == \"x\" or name == \"x\" or name == \"x\" or oops\n"},
 	} {
 		t.Run(tt.expr[:min(len(tt.expr), 40)], func(t *testing.T) {
 			x, err := match.Parse(tt.expr)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"bolt/internal/excerpt"
 )
 
 // kind is the kind of a token.
@@ -152,27 +154,14 @@ func (e *Error) Error() string {
 	if e.Line > 1 {
 		where = fmt.Sprintf("line %d, %s", e.Line, where)
 	}
-	line, caret := e.excerpt()
-	return where + ": " + e.Msg + "\n  " + line + "\n  " + strings.Repeat(" ", caret) + "^"
-}
-
-// excerpt returns the part of the line around the error that fits a terminal,
-// and the position of the error in that part.
-func (e *Error) excerpt() (line string, caret int) {
-	const before, width = 50, 76
-	runes := []rune(e.Text)
-	caret = e.Column - 1
-	first := 0
-	if len(runes) > width && caret > before {
-		first = caret - before
-	}
-	runes = runes[first:min(len(runes), first+width)]
-	for i, r := range runes {
-		if !unicode.IsPrint(r) {
-			runes[i] = ' '
+	line := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-	}
-	return string(runes), caret - first
+		return ' '
+	}, e.Text)
+	const width = 76
+	return where + ": " + e.Msg + "\n  " + strings.ReplaceAll(excerpt.Of(line, e.Column, width), "\n", "\n  ")
 }
 
 // fail returns an Error at the byte offset at.

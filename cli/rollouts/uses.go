@@ -39,7 +39,8 @@ func (v *Invocation) checkUses(ctx context.Context, path string, text []byte, st
 		return nil
 	}
 	slices.SortStableFunc(wrong, func(a, b strategy.Problem) int { return a.Line - b.Line })
-	return fault.File(path, nil, "The strategy file '%s' has mistakes:\n%v", path, &strategy.Errors{File: filepath.Base(path), Problems: wrong})
+	err := &strategy.Errors{File: filepath.Base(path), Text: text, Problems: wrong}
+	return fault.File(path, err, "The strategy file '%s' has mistakes:\n%v", path, err)
 }
 
 // checkAction checks the action of a command line in the same way.

@@ -76,6 +76,13 @@ func (e *Error) Excerpt(width int) string {
 	return excerpt.Of(line, len([]rune(before))+1, width)
 }
 
+// Excerpt returns the excerpt of an Error at a position of a text: for a mistake in a value of the text.
+func Excerpt(data []byte, line, column, width int) string {
+	e := &Error{Line: line, Column: column}
+	_ = withLine(e, data)
+	return e.Excerpt(width)
+}
+
 // withLine adds the line of the text to an *Error.
 func withLine(err error, data []byte) error {
 	if e, is := errors.AsType[*Error](err); is && e.Line > 0 {

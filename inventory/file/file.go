@@ -17,8 +17,8 @@ func Parse(text, variable string) (*ordered.Map, error) {
 	v, err := yaml.Decode([]byte(text), variable)
 	m, ok := v.(*ordered.Map)
 	if err != nil || !ok {
-		f := &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse inventory from " + variable}
-		if e, is := errors.AsType[*yaml.Error](err); is { // the hint has the position, and there is no file to show
+		f := &fault.Error{Kind: "bolt/parse-error", Msg: "Could not parse inventory from " + variable, Err: err}
+		if e, is := errors.AsType[*yaml.Error](err); is { // the message is Bolt's, so the hint has the position
 			f.Hint = fmt.Sprintf("Correct line %d, column %d: %s. %s", e.Line, e.Column, e.Problem, e.Hint)
 		}
 		return nil, f

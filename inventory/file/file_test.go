@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bolt/format/fault"
+	"bolt/format/yaml"
 )
 
 func TestParse(t *testing.T) {
@@ -17,6 +18,10 @@ func TestParse(t *testing.T) {
 	_, err := Parse("- a", "$V")
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != "bolt/parse-error" || f.Msg != "Could not parse inventory from $V" {
 		t.Errorf("a list gives %v", err)
+	}
+	_, err = Parse("a: [", "$V")
+	if e, ok := errors.AsType[*yaml.Error](err); !ok || e.Excerpt(80) != "a: [\n   ^" {
+		t.Errorf("a syntax error gives %v", err)
 	}
 }
 

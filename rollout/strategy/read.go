@@ -25,6 +25,7 @@ type Problem struct {
 // Errors are the mistakes in a strategy file.
 type Errors struct {
 	File     string
+	Text     []byte    // of the file, for Excerpt
 	Problems []Problem // at least one, in the order of their places
 }
 
@@ -44,6 +45,15 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
+// Excerpt returns the line of the file with a caret below the mistake, at most width columns; "" if there are
+// several mistakes.
+func (e *Errors) Excerpt(width int) string {
+	if len(e.Problems) > 1 {
+		return ""
+	}
+	return yaml.Excerpt(e.Text, e.Problems[0].Line, e.Problems[0].Column, width)
+}
+
 // maxProblems is the number of mistakes that are reported.
 const maxProblems = 20
 
@@ -56,8 +66,11 @@ func Read(data []byte, file string) (*Strategy, error) {
 		p := Problem{Text: err.Error()}
 		if bad, is := errors.AsType[*yaml.Error](err); is {
 			p = Problem{Line: bad.Line, Column: bad.Column, Text: bad.Problem}
+			if bad.Hint != "" {
+				p.Text += ". " + bad.Hint
+			}
 		}
-		return nil, &Errors{File: file, Problems: []Problem{p}}
+		return nil, &Errors{File: file, Text: data, Problems: []Problem{p}}
 	}
 	s := Default()
 	if present(doc) {
@@ -84,7 +97,7 @@ func Read(data []byte, file string) (*Strategy, error) {
 		}
 		return a.Column - b.Column
 	})
-	return nil, &Errors{File: file, Problems: r.problems[:min(len(r.problems), maxProblems)]}
+	return nil, &Errors{File: file, Text: data, Problems: r.problems[:min(len(r.problems), maxProblems)]}
 }
 
 // Locate returns the place of a value in the text of a strategy file, or of the nearest value

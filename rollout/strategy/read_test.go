@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,21 @@ func TestProblems(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestExcerpt checks that a single mistake has an excerpt, and several mistakes have none.
+func TestExcerpt(t *testing.T) {
+	for text, want := range map[string]string{
+		"strategy:\n  wavess: 3":     "  wavess: 3\n  ^",
+		"a: [":                       "a: [\n   ^",
+		"stratgy: {}\nstrateg: {}\n": "",
+	} {
+		_, err := Read([]byte(text), "f.yaml")
+		var e *Errors
+		if !errors.As(err, &e) || e.Excerpt(80) != want {
+			t.Errorf("%q: %v, %q", text, err, e.Excerpt(80))
+		}
 	}
 }
 

@@ -16,10 +16,11 @@ package output
 //   - Standard output has results, summaries, lists, and fatal errors, as in
 //     Puppet Bolt, so that saved output is complete. Standard error has log
 //     lines, questions and the line of counts.
-//   - An error has the order problem, place, hint, all on one stream. Hints and the
-//     calls that led to the failure of a plan are on standard error instead in JSON,
-//     and if a program reads the streams through two pipes (Options.Apart): it may
-//     compare standard output with Puppet Bolt's. docs/terminals.md describes this.
+//   - An error has the order problem, place, hint, all on one stream. In JSON, and
+//     if a program reads the streams through two pipes (Options.Apart), standard
+//     error has the parts that Puppet Bolt does not print: hints, lines of files, the
+//     calls that led to the failure of a plan. Such a program may compare standard
+//     output with Puppet Bolt's. docs/terminals.md describes this.
 //   - In the formats json and ndjson, standard output has only JSON after an
 //     action has begun; streamed lines go to standard error.
 //   - bolt's own lines begin with a capital letter at the first column and name

@@ -33,7 +33,7 @@ func PrintError(o Options, err error) error {
 		return err
 	}
 	if o.apart() {
-		printApart(discardNil(o.Err), e)
+		printApart(o, e)
 	}
 	return nil
 }
@@ -45,15 +45,24 @@ func (h *human) failed(e event.Failed) {
 		text += "\n  " + safetext.TerminalString(e.Place)
 	}
 	h.println(layout.Paint(layout.Red, h.o.Color, text))
-	const indent, cuts, least = "  ", 2, 20
-	width := excerpt.Width
-	if h.o.Width > 0 {
-		width = max(h.o.Width-len(indent)-cuts, least)
-	}
-	for line := range strings.Lines(e.Excerpt(width)) {
-		h.println(indent + strings.TrimSuffix(line, "\n"))
+	if !h.o.apart() {
+		_, _ = h.out.WriteString(excerptOf(h.o, e))
 	}
 	h.explain(e)
+}
+
+// excerptOf returns the excerpt of the file that an error is about, indented.
+func excerptOf(o Options, e event.Failed) string {
+	const indent, cuts, least = "  ", 2, 20
+	width := excerpt.Width
+	if o.Width > 0 {
+		width = max(o.Width-len(indent)-cuts, least)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(e.Excerpt(width)) {
+		b.WriteString(indent + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
 }
 
 // explain prints the calls that led to an error, and the hint, below the error.

@@ -26,14 +26,14 @@ func (h *human) hint(indent, text string) {
 // targets with the same problem result in one hint.
 type hints struct {
 	next    event.Sink
-	w       io.Writer
-	inEvent bool // the events of targets have their hints
+	o       Options
+	w       io.Writer // Err of o
 	order   []string
 	targets map[string][]string
 }
 
 func newHints(next event.Sink, o Options) *hints {
-	return &hints{next: next, w: discardNil(o.Err), inEvent: o.Format == NDJSON, targets: make(map[string][]string)}
+	return &hints{next: next, o: o, w: discardNil(o.Err), targets: make(map[string][]string)}
 }
 
 // Event passes an event to next, and prints the hints unless next returns an error.
@@ -43,13 +43,13 @@ func (h *hints) Event(ctx context.Context, e event.Event) error {
 	}
 	switch e := e.(type) {
 	case event.TargetEnd:
-		if e.Step == nil && !h.inEvent {
+		if e.Step == nil && h.o.Format != NDJSON { // its events have the hints
 			h.add(e.Result)
 		}
 	case event.ActionEnd:
 		h.print()
 	case event.Failed:
-		printApart(h.w, e)
+		printApart(h.o, e)
 	}
 	return nil
 }
@@ -78,7 +78,9 @@ func (h *hints) print() {
 }
 
 // printApart prints the parts of an error that are not in Out.
-func printApart(w io.Writer, e event.Failed) {
+func printApart(o Options, e event.Failed) {
+	w := discardNil(o.Err)
+	_, _ = io.WriteString(w, excerptOf(o, e))
 	printLines(w, e.Trace)
 	if e.Hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", safetext.TerminalString(e.Hint))

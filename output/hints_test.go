@@ -96,17 +96,18 @@ func TestHintsOfPlans(t *testing.T) {
 	}
 }
 
-// TestHintsOfErrors checks the place of the hint about an error that kept an action from starting.
+// TestHintsOfErrors checks the place of the excerpt and the hint of an error that kept an action from
+// starting.
 func TestHintsOfErrors(t *testing.T) {
-	cause := &fault.Error{Kind: "k", Msg: "bad", Hint: "ask\x1b[31m"}
+	cause := &fault.Error{Kind: "k", Msg: "bad", Hint: "ask\x1b[31m", Err: placedError{}}
 	const data = `{"kind":"k","msg":"bad","details":{}}` + "\n"
 	for _, tt := range []struct {
 		o           Options
 		out, beside string
 	}{
-		{Options{}, "bad\nhint: ask\n", ""},
-		{Options{Apart: true}, "bad\n", "hint: ask\n"},
-		{Options{Format: JSON}, data, "hint: ask\n"},
+		{Options{}, "bad\n  a: b: c\n      ^\nhint: ask\n", ""},
+		{Options{Apart: true}, "bad\n", "  a: b: c\n      ^\nhint: ask\n"},
+		{Options{Format: JSON}, data, "  a: b: c\n      ^\nhint: ask\n"},
 	} {
 		var out, beside bytes.Buffer
 		tt.o.Out, tt.o.Err = &out, &beside

@@ -16,10 +16,11 @@ import (
 type Options struct {
 	Format Format // the zero value is Human
 	Out    io.Writer
-	// Err receives the lines of Stream if Out carries a JSON document, and the hints that are
-	// not in Out; nil drops them.
+	// Err receives the lines of Stream if Out carries a JSON document, and what Apart keeps out
+	// of Out; nil drops them.
 	Err io.Writer
-	// Apart sends hints to Err. Otherwise each hint is below its error in Out, except in JSON.
+	// Apart sends hints, excerpts of files, and the calls that led to an error to Err. JSON
+	// implies it. Otherwise they are below the error in Out.
 	Apart    bool
 	Color    bool // colours are wanted and Out can show them
 	Width    int  // the columns of Out, 0 if unknown
@@ -60,7 +61,7 @@ func New(o Options) (event.Sink, error) {
 	return sink, nil
 }
 
-// apart reports whether hints go to Err.
+// apart reports whether hints and the like go to Err.
 func (o *Options) apart() bool { return o.Apart || o.Format.Data }
 
 func humanSink(o Options, out *bufio.Writer) event.Sink {

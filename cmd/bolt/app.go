@@ -235,9 +235,9 @@ func (a *app) cacheDir(name string) string {
 }
 
 // stopped replaces the error of stopped work by cli.ErrFailed, because the user who stopped it knows
-// about it.
+// about it. It keeps errors that report in which state the work was left.
 func stopped(err error) error {
-	if errors.Is(err, run.ErrStopped) {
+	if _, reports := errors.AsType[*fault.Error](err); !reports && errors.Is(err, run.ErrStopped) {
 		return cli.ErrFailed
 	}
 	return err

@@ -13,5 +13,5 @@ func runCatalogCompile(ctx context.Context, a *app, o *catalogs.CompileOptions) 
 	if o.OneNode() {
 		collectLate(64) // enough for 10,000 resources
 	}
-	return stopped(a.catalogs().Compile(ctx, o))
+	return a.catalogs().Compile(ctx, o)
 }

@@ -70,7 +70,7 @@ func by[V, O any, P interface {
 	*O
 	Bind(b *cli.Binder)
 }](parts func(a *app) V, run func(v V, ctx context.Context, o P) error) action {
-	return with(func(ctx context.Context, a *app, o P) error { return stopped(run(parts(a), ctx, o)) })
+	return with(func(ctx context.Context, a *app, o P) error { return run(parts(a), ctx, o) })
 }
 
 // execute carries out one command line.

@@ -47,7 +47,7 @@ func (s *Settings) Install(ctx context.Context, force, asIs bool) (*Result, erro
 	}
 	defer done()
 	if len(s.Specs) == 0 && !asIs {
-		return in.idle("asks for no modules"), nil
+		return in.idle("does not list any modules"), nil
 	}
 	specs, err := ParseSpecs(s.Specs)
 	if err != nil && !asIs {
@@ -75,7 +75,7 @@ func (s *Settings) Add(ctx context.Context, name string) (*Result, error) {
 	}
 	defer done()
 	if includes(specs, name) {
-		return in.idle("already asks for a module called " + name), nil
+		return in.idle("already lists a module named " + name), nil
 	}
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *Settings) connect(ctx context.Context) (in *Installer, done func(), err
 		Jitter:   rand.Float64,
 	})
 	if err != nil {
-		return nil, nil, fault.New("bolt/validation-error", "The setting 'module-install' is not right: %v", err)
+		return nil, nil, fault.New("bolt/validation-error", "The setting 'module-install' is invalid: %v", err)
 	}
 	cache := cmp.Or(s.GitCache, filepath.Join(s.Project, managedName, ".bolt-git"))
 	git := gitcache.New(gitcache.Options{Dir: cache, Env: s.Environ, Proxy: text(all, "proxy")})

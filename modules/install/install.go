@@ -1,18 +1,18 @@
-// Package install puts the modules that a project asks for on disk.
+// Package install installs the modules of a project.
 //
-// The setting "modules" of bolt-project.yaml says what is wanted. From it a
-// Puppetfile is worked out, which names one version of each module and of all
-// that they depend on, and what it lists is installed into the directory
-// .modules of the project. Both files are Puppet Bolt's; a lock file in .modules
-// is ours (lock.go).
+// The setting "modules" of bolt-project.yaml lists the modules that the project
+// needs. The package resolves them to a Puppetfile, which has one version of each
+// module and of each dependency. Then it installs the modules of the Puppetfile
+// into the directory .modules of the project. Both files have the format of
+// Puppet Bolt. The lock file in .modules is specific to this program (lock.go).
 //
 //	in := install.New(install.Options{Project: dir, Forge: client, Git: cache})
 //	result, err := in.Install(ctx, install.Request{Specs: specs})
 //
-// Nothing that is there changes before everything new has come and was checked.
-// Then modules are exchanged one by one, each in one step, and files are
-// replaced as a whole; when one of these steps fails, those before it are taken
-// back. A process that is killed leaves what the next installation repairs.
+// An installation first fetches and verifies all new modules, and changes nothing
+// else meanwhile. Then it exchanges the modules one by one, each in one step, and
+// replaces files as a whole. If a step fails, it undoes the earlier steps. If the
+// process is killed, the next installation repairs the directory.
 //
 // Errors are *fault.Error with Puppet Bolt's kinds, or the cause of a context
 // that has ended.
@@ -48,7 +48,7 @@ type Options struct {
 	File    string // its bolt-project.yaml
 	Forge   *forge.Client
 	Git     *gitcache.Cache
-	// Step is told what is done next, in a sentence for people; nil for nobody.
+	// Step receives a sentence about the next step; can be nil.
 	Step func(string)
 }
 
@@ -56,7 +56,7 @@ type Options struct {
 // concurrent use.
 type Installer struct {
 	o        Options
-	releases map[string]forge.Release // by module and version: what resolving has learnt
+	releases map[string]forge.Release // the releases that resolve has chosen, by module and version
 }
 
 // New returns an installer.
@@ -64,22 +64,22 @@ func New(o Options) *Installer {
 	return &Installer{o: o, releases: map[string]forge.Release{}}
 }
 
-// A Request says what to install.
+// A Request describes an installation.
 type Request struct {
 	Specs []Spec
-	// Force replaces what is there: the Puppetfile, whoever wrote it, with one
-	// of the newest versions, and all modules.
+	// Force replaces the Puppetfile, also one that Bolt did not write, with a
+	// Puppetfile of the newest versions. It also replaces all modules.
 	Force bool
-	// AsIs installs what the Puppetfile says, whatever Specs are.
+	// AsIs installs the modules of the Puppetfile, and ignores Specs.
 	AsIs bool
 }
 
-// A Result is what was done.
+// A Result describes the changes of an installation.
 type Result struct {
 	Puppetfile string
 	ModuleDir  string
-	Changes    []Change // sorted by name; none if everything was there
-	Idle       string   // the reason if there was nothing to do, as a sentence
+	Changes    []Change // sorted by name; empty if all modules were installed already
+	Idle       string   // if there was nothing to do, the reason, as a sentence
 }
 
 func (in *Installer) step(text string) {
@@ -90,13 +90,13 @@ func (in *Installer) step(text string) {
 
 func (in *Installer) managed() string { return filepath.Join(in.o.Project, managedName) }
 
-// Puppetfile is the path of the project's.
+// Puppetfile returns the path of the project's Puppetfile.
 func (in *Installer) Puppetfile() string { return filepath.Join(in.o.Project, "Puppetfile") }
 
-// ModuleDir is where modules go, if the Puppetfile says nothing else.
+// ModuleDir returns the directory for modules, unless the Puppetfile sets another.
 func (in *Installer) ModuleDir() string { return in.managed() }
 
-// directory is the path of a module's own directory.
+// directory returns the path of a directory that a module is linked to.
 func (in *Installer) directory(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -104,7 +104,7 @@ func (in *Installer) directory(path string) string {
 	return filepath.Join(in.o.Project, filepath.FromSlash(path))
 }
 
-// address is that of a repository, as git takes it.
+// address returns the address of a repository in the form that git accepts.
 func (in *Installer) address(git string) string {
 	if isRelative(git) {
 		return filepath.Join(in.o.Project, filepath.FromSlash(git))
@@ -112,7 +112,7 @@ func (in *Installer) address(git string) string {
 	return git
 }
 
-// read returns the project's Puppetfile; nil if there is none.
+// read returns the project's Puppetfile, or nil if it does not exist.
 func (in *Installer) read(ctx context.Context) (*puppetfile.File, []byte, error) {
 	path := in.Puppetfile()
 	data, err := readfile.Read(ctx, path, readfile.Config)
@@ -131,10 +131,10 @@ func (in *Installer) read(ctx context.Context) (*puppetfile.File, []byte, error)
 
 // Install installs the modules of a project.
 //
-// A Puppetfile that is there counts, so that everybody has the same versions.
-// One that Bolt wrote is worked out anew when the project has come to want
-// something else, and keeps the versions that still fit. Differs from Bolt:
-// that asks for --force then.
+// If the project has a Puppetfile, Install uses its versions, so that all users
+// have the same versions. If Bolt wrote the Puppetfile and the project's list of
+// modules has changed since, Install resolves it again and keeps the versions that
+// still fit. Differs from Bolt, which requires --force in this case.
 func (in *Installer) Install(ctx context.Context, r Request) (*Result, error) {
 	if r.AsIs {
 		f, data, err := in.read(ctx)
@@ -147,7 +147,7 @@ func (in *Installer) Install(ctx context.Context, r Request) (*Result, error) {
 		return in.apply(ctx, work{file: f, old: data, force: r.Force})
 	}
 	f, data, err := in.read(ctx)
-	if err != nil && (!r.Force || data == nil) { // what could not be read could not be put back
+	if err != nil && (!r.Force || data == nil) { // a file that cannot be read could not be restored
 		return nil, err
 	}
 	t, err := in.begin(ctx, in.managed())
@@ -174,8 +174,8 @@ func (in *Installer) Install(ctx context.Context, r Request) (*Result, error) {
 	return in.apply(ctx, w)
 }
 
-// Add adds a module from the Forge to bolt-project.yaml and installs it. What is
-// installed stays as it is unless the new module needs other versions.
+// Add adds a module from the Forge to bolt-project.yaml and installs it. Installed
+// modules keep their versions unless the new module needs other versions.
 func (in *Installer) Add(ctx context.Context, name string, specs []Spec) (*Result, error) {
 	spec, err := ParseSpecs([]any{name})
 	if err != nil {
@@ -196,7 +196,7 @@ func (in *Installer) Add(ctx context.Context, name string, specs []Spec) (*Resul
 	}
 	after, err := yamledit.AppendTo(before, "modules", spec[0].Name)
 	if errors.Is(err, yamledit.ErrNoPlace) {
-		return nil, fault.File(in.o.File, err, "The module could not be added to %s: the list of modules there is written in a way that is not understood. "+
+		return nil, fault.File(in.o.File, err, "The module could not be added to %s: its list of modules has a form that bolt cannot change. "+
 			"Add '%s' to it, and run 'bolt module install'.", in.o.File, spec[0].Name)
 	}
 	if err != nil {
@@ -226,22 +226,22 @@ func includes(specs []Spec, name string) bool {
 	return slices.ContainsFunc(specs, func(s Spec) bool { return s.short() == short })
 }
 
-// work is what is left to do when it is known what shall be there.
+// work describes the changes of an installation after the resolution.
 type work struct {
 	file    *puppetfile.File
-	text    []byte   // of it
-	write   bool     // it is new
-	old     []byte   // the Puppetfile that was there; nil for none
-	specs   []string // for the lock; nil keeps what it has
+	text    []byte   // the content of file
+	write   bool     // whether file is new
+	old     []byte   // the previous Puppetfile; nil if it did not exist
+	specs   []string // for the lock file; nil keeps its specs
 	force   bool
-	tx      *transaction // begun; nil to begin one
-	project *projectFile // nil to leave it alone
+	tx      *transaction // nil to begin a transaction
+	project *projectFile // nil if bolt-project.yaml does not change
 }
 
-// projectFile is a bolt-project.yaml before and after.
+// projectFile is the content of bolt-project.yaml before and after a change.
 type projectFile struct{ before, after []byte }
 
-// apply brings files and modules to what work says.
+// apply makes the changes that w describes.
 func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 	dir := in.managed()
 	if w.file.ModuleDir != "" && !w.write {
@@ -253,7 +253,7 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 	t := w.tx
 	if dir = filepath.Clean(dir); t == nil || t.dir != dir {
 		if t != nil {
-			t.end() // the other directory may be this one by another name
+			t.end() // the two names can be of one directory, which has one lock
 		}
 		var err error
 		if t, err = in.begin(ctx, dir); err != nil {
@@ -277,7 +277,7 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 		in.step("Writing Puppetfile at " + in.Puppetfile())
 	}
 	in.step(fmt.Sprintf("Syncing modules from %s to %s", in.Puppetfile(), dir))
-	if ctx.Err() != nil { // from here on it is quick, and not interrupted
+	if ctx.Err() != nil { // the rest is quick and ignores the context
 		return nil, context.Cause(ctx)
 	}
 	if err := t.commit(specs, func() error { return in.writeFiles(ctx, w, t) }); err != nil {
@@ -287,8 +287,8 @@ func (in *Installer) apply(ctx context.Context, w work) (*Result, error) {
 	return &Result{Puppetfile: in.Puppetfile(), ModuleDir: dir, Changes: t.Changes}, nil
 }
 
-// writeFiles writes the Puppetfile and the project's file, if nobody else has
-// changed them since they were read.
+// writeFiles writes the Puppetfile and bolt-project.yaml. It returns an error if
+// another process has changed them since they were read.
 func (in *Installer) writeFiles(ctx context.Context, w work, t *transaction) error {
 	path := in.Puppetfile()
 	if w.write {
@@ -321,15 +321,15 @@ func (in *Installer) writeFiles(ctx context.Context, w work, t *transaction) err
 	return nil
 }
 
-// unchanged fails if a file is neither as it was read nor as it is to be; a file
-// of nothing is none.
+// unchanged returns an error unless the content of a file equals was or will. A
+// missing file is equal to an empty file.
 func unchanged(ctx context.Context, path string, was, will []byte) error {
 	is, err := readfile.Read(context.WithoutCancel(ctx), path, readfile.Config)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.File(path, err, "%s could not be read again: %v", path, fault.WithoutPath(err))
 	}
 	if !bytes.Equal(is, was) && !bytes.Equal(is, will) {
-		return fault.File(path, nil, "%s was changed meanwhile. Run the command again.", path)
+		return fault.File(path, nil, "%s was changed by another process. Run the command again.", path)
 	}
 	return nil
 }

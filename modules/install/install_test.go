@@ -246,7 +246,7 @@ func TestTakenBack(t *testing.T) {
 		return full
 	})
 	tx.end()
-	if !errors.Is(err, full) || strings.Contains(err.Error(), "taken back") {
+	if !errors.Is(err, full) || strings.Contains(err.Error(), "could not be undone") {
 		t.Errorf("error %v", err)
 	}
 	w.expect("a 1.0.0, b 1.0.0")
@@ -346,7 +346,7 @@ func TestChangedMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = in.Add(t.Context(), "me/b", specs)
-			refused(t, err, "bolt/file-error", "was changed meanwhile. Run the command again.")
+			refused(t, err, "bolt/file-error", "was changed by another process. Run the command again.")
 			if got := w.read(file); got != mine {
 				t.Errorf("%s:\n%s", file, got)
 			}
@@ -361,7 +361,7 @@ func TestOwnDirectories(t *testing.T) {
 	w.write("modules/foo/tasks/init.sh", "mine")
 	w.write("Puppetfile", "moduledir 'modules'\nmod 'foo', path: 'modules/foo'\n")
 	_, err := w.install(Request{AsIs: true})
-	refused(t, err, "bolt/puppetfile-error", "is where it would be put")
+	refused(t, err, "bolt/puppetfile-error", "is the directory where it is installed")
 	if w.read("modules/foo/tasks/init.sh") != "mine" {
 		t.Error("modules/foo is gone")
 	}
@@ -540,7 +540,7 @@ func TestNotResolved(t *testing.T) {
 	w.release("me/a", "3.0.0")
 	w.specs = []any{"me/b", spec("name", "other/a", "version_requirement", "1.0.0", "resolve", false)}
 	_, err = w.install(Request{Force: true})
-	refused(t, err, "bolt/module-name-conflict-error", "others depend on: a.")
+	refused(t, err, "bolt/module-name-conflict-error", "other modules depend on: a.")
 }
 
 func TestAdd(t *testing.T) {
@@ -679,7 +679,7 @@ func TestDirectories(t *testing.T) {
 		{spec("path", ""), "bolt/validation-error", "must name a directory"},
 		{spec("path", "../plain", "resolve", false), "bolt/validation-error", "Missing name"},
 		{spec("path", "../plain", "name", "X"), "bolt/validation-error", "Invalid name"},
-		{spec("path", "../plain", "ref", "x"), "bolt/validation-error", "a directory has a path"},
+		{spec("path", "../plain", "ref", "x"), "bolt/validation-error", "A directory has path"},
 		{spec("path", "../none", "name", "none", "resolve", false), "bolt/puppetfile-error", "is not a directory"},
 	} {
 		w.specs = []any{tt.spec}

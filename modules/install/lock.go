@@ -13,25 +13,25 @@ import (
 	"bolt/internal/readfile"
 )
 
-// lockName is the file in the directory of installed modules that says what is
-// there and where it is from, so that nothing is fetched twice.
+// lockName is a file in the directory of installed modules. It lists the modules
+// and their sources, so that no module is fetched twice.
 const lockName = ".bolt-lock.json"
 
-// lockVersion is that of the file's form.
+// lockVersion is the version of the file's format.
 const lockVersion = 1
 
-// lockData is what a lock file holds.
+// lockData is the content of a lock file.
 type lockData struct {
 	Version int      `json:"version"`
-	Specs   []string `json:"specs"`   // what the project wanted; null if it was not asked
-	Modules []entry  `json:"modules"` // by directory
+	Specs   []string `json:"specs"`   // the modules of bolt-project.yaml; null if they are not known
+	Modules []entry  `json:"modules"` // sorted by directory
 }
 
 // entry is one installed module.
 type entry struct {
 	Name    string `json:"name"`
-	Dir     string `json:"dir"`  // from the project
-	Want    string `json:"want"` // what the Puppetfile says of it
+	Dir     string `json:"dir"`  // relative to the project if it is inside of it
+	Want    string `json:"want"` // the module's line of the Puppetfile
 	Title   string `json:"title"`
 	Version string `json:"version,omitempty"`
 	Forge   string `json:"forge,omitempty"`
@@ -40,8 +40,9 @@ type entry struct {
 	Commit  string `json:"commit,omitempty"`
 }
 
-// readLock returns what is known to be installed. A file that is missing, or
-// not ours, or damaged, knows nothing: then everything is installed anew.
+// readLock reads the lock file of a directory of modules. If the file is missing,
+// damaged or of another version, the result is empty, so that all modules are
+// installed again.
 func readLock(ctx context.Context, dir string) (lockData, error) {
 	var l lockData
 	data, err := readfile.Read(ctx, filepath.Join(dir, lockName), readfile.Config)
@@ -82,7 +83,7 @@ func (l lockData) same(old lockData) bool {
 	return old.Version == lockVersion && (l.Specs == nil) == (old.Specs == nil) && slices.Equal(l.Specs, old.Specs) && slices.Equal(l.Modules, old.Modules)
 }
 
-// of returns the entry of a directory.
+// of returns the entry for a directory.
 func (l lockData) of(dir string) (entry, bool) {
 	i := slices.IndexFunc(l.Modules, func(e entry) bool { return e.Dir == dir })
 	if i < 0 {

@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/semver"
 )
 
-// metadata is what a module's metadata.json says of names and dependencies.
+// metadata holds the name, version and dependencies from a module's metadata.json.
 type metadata struct {
 	name     string // owner/name, or name
 	version  *semver.Version
@@ -26,7 +26,7 @@ func parseVersion(text string) (*semver.Version, error) {
 	return semver.Parse(strings.TrimSpace(text))
 }
 
-// parseMetadata reads a metadata.json; where is what messages call it.
+// parseMetadata parses a metadata.json. Messages use where as its name.
 func parseMetadata(data []byte, where string) (metadata, error) {
 	v, err := ordered.ParseJSON(data)
 	if err != nil {
@@ -46,7 +46,7 @@ func parseMetadata(data []byte, where string) (metadata, error) {
 	}
 	md.name = strings.Replace(name, "-", "/", 1)
 	if text, ok := m.Value("version").(string); ok {
-		md.version, _ = parseVersion(text) // what has no right version fits everywhere
+		md.version, _ = parseVersion(text) // without a valid version, the module meets all ranges
 	}
 	list, _ := m.Value("dependencies").([]any)
 	for _, d := range list {
@@ -70,16 +70,16 @@ func parseDemand(name string, requirement any) (solver.Demand, error) {
 	return solver.Demand{Module: strings.Replace(name, "-", "/", 1), Range: r}, err
 }
 
-// fixedModule is a module of which there is one version: that of a repository
-// at a commit, or that of a directory.
+// fixedModule is a module with one version: a commit of a repository, or a
+// directory.
 type fixedModule struct {
 	metadata
 	name   string // of its directory
 	commit string
 }
 
-// lookAt finds out what a spec's repository has. A commit that is known already
-// is taken for the ref.
+// lookAt reads the metadata of a spec's repository. If commit is not empty, it
+// replaces the spec's ref.
 func (in *Installer) lookAt(ctx context.Context, s Spec, commit string) (fixedModule, error) {
 	shown := gitcache.Redact(s.Git)
 	if commit == "" {
@@ -111,7 +111,7 @@ func fixed(s Spec, md metadata, commit string) fixedModule {
 	return m
 }
 
-// lookInto finds out what a spec's directory has.
+// lookInto reads the metadata of a spec's directory.
 func (in *Installer) lookInto(ctx context.Context, s Spec) (fixedModule, error) {
 	file := filepath.Join(in.directory(s.Path), "metadata.json")
 	data, err := readfile.Read(ctx, file, readfile.Config)
@@ -126,7 +126,7 @@ func (in *Installer) lookInto(ctx context.Context, s Spec) (fixedModule, error) 
 	return fixed(s, md, ""), err
 }
 
-// gitFault gives an error of a repository its kind.
+// gitFault returns the *fault.Error for an error of a repository.
 func gitFault(err error, address, ref string) error {
 	if errors.Is(err, gitcache.ErrNoRef) {
 		return &fault.Error{Kind: "bolt/invalid-ref-error", Err: err,

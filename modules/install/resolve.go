@@ -15,11 +15,11 @@ import (
 	"bolt/modules/install/solver"
 )
 
-// workers is how many downloads there are at a time.
+// workers is the number of concurrent downloads.
 const workers = 8
 
-// each calls f for all numbers below n, a few at a time, and returns the first
-// error, which ends the others.
+// each calls f for all numbers below n, in at most workers goroutines. If a call
+// fails, each cancels the others and returns the first error.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -44,11 +44,11 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return nil
 }
 
-// A source tells the solver which versions there are: of a module that the
-// project takes from a repository that one, of others those of the Forge.
+// A source returns the available versions of modules to the solver. A module in
+// fixed has one version, and the other modules have the releases of the Forge.
 type source struct {
 	in    *Installer
-	fixed map[string]solver.Candidate // by name
+	fixed map[string]solver.Candidate // modules from repositories and directories, by name
 }
 
 // Candidates implements solver.Source.
@@ -70,13 +70,13 @@ func (s *source) Candidates(ctx context.Context, module string) ([]solver.Candid
 		}
 	}
 	if list == nil {
-		return nil, fault.New("bolt/module-resolver-error", "Unable to resolve modules: the metadata of no release of %s on %s can be understood.", module, s.in.o.Forge.Host())
+		return nil, fault.New("bolt/module-resolver-error", "Unable to resolve modules: no release of %s on %s has valid metadata.", module, s.in.o.Forge.Host())
 	}
 	return list, nil
 }
 
-// candidate is a release for the solver. One whose version or dependencies
-// cannot be understood is none.
+// candidate converts a release for the solver. ok is false if the release has an
+// invalid version or dependency.
 func candidate(r forge.Release) (solver.Candidate, bool) {
 	v, err := parseVersion(r.Version)
 	if err != nil || v.String() != r.Version {
@@ -93,13 +93,13 @@ func candidate(r forge.Release) (solver.Candidate, bool) {
 	return c, true
 }
 
-// kept is what a new resolution holds on to of an old one.
+// kept is an old resolution, whose versions a new resolution prefers.
 type kept struct {
-	file  *puppetfile.File // nil for nothing
-	specs []string         // what it was made of, nil if nobody knows
+	file  *puppetfile.File // can be nil
+	specs []string         // the specs that file was resolved from; nil if they are not known
 }
 
-// commit is the commit of an old Puppetfile that a spec was resolved to.
+// commit returns the commit that the old resolution has for a spec, or "".
 func (k kept) commit(s Spec) string {
 	if k.file == nil || !slices.Contains(k.specs, s.String()) {
 		return ""
@@ -112,7 +112,7 @@ func (k kept) commit(s Spec) string {
 	return ""
 }
 
-// versions are those of the modules from the Forge, by name.
+// versions returns the old versions of the modules from the Forge, by name.
 func (k kept) versions() map[string]string {
 	list := map[string]string{}
 	if k.file != nil {
@@ -125,8 +125,8 @@ func (k kept) versions() map[string]string {
 	return list
 }
 
-// resolve works out a Puppetfile for specs. It leaves in in.releases what the
-// Forge has told of the modules that it chose.
+// resolve returns a Puppetfile that meets specs. It stores the chosen releases of
+// the Forge in in.releases.
 func (in *Installer) resolve(ctx context.Context, specs []Spec, old kept) (*puppetfile.File, error) {
 	found := make([]fixedModule, len(specs))
 	err := each(ctx, len(specs), func(ctx context.Context, i int) (err error) {
@@ -162,7 +162,7 @@ func (in *Installer) resolve(ctx context.Context, specs []Spec, old kept) (*pupp
 		case s.Git != "" || s.Path != "":
 			g := found[i]
 			named[i].Name = g.name
-			// The owner does not matter: forks are called as what they replace.
+			// The owner is ignored, because a fork has the name of the module that it replaces.
 			src.fixed[g.name] = solver.Candidate{Module: g.name, Version: g.version, Requires: g.requires, Fixed: true,
 				Data: puppetfile.Module{Title: g.name, Git: s.Git, Ref: g.commit, Path: s.Path}}
 			wants = append(wants, solver.Demand{Module: g.name})
@@ -199,8 +199,8 @@ func (in *Installer) resolve(ctx context.Context, specs []Spec, old kept) (*pupp
 		}
 	}
 	if rivals != nil {
-		return nil, fault.New("bolt/module-name-conflict-error", "Modules with 'resolve: false' have the names of modules that others depend on: %s. "+
-			"Let them be resolved, or set 'resolve: false' for the modules that depend on them.", strings.Join(rivals, ", "))
+		return nil, fault.New("bolt/module-name-conflict-error", "Modules with 'resolve: false' have the names of modules that other modules depend on: %s. "+
+			"Remove 'resolve: false', or set it for the modules that depend on them.", strings.Join(rivals, ", "))
 	}
 	f.Modules = append(f.Modules, asIs...)
 	return f, nil

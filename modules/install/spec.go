@@ -14,18 +14,20 @@ import (
 	"bolt/modules/install/solver"
 )
 
-// A Spec is a module that the project wants.
+// A Spec describes a module that the project needs. If Git and Path are empty, the
+// module is from the Forge.
 type Spec struct {
-	Name  string // owner/name; of a repository the short name, "" if only its metadata tells
+	// Name is owner/name. For a module from a repository or a directory, it is the
+	// short name, or "" if the name is in its metadata only.
+	Name  string
 	Range solver.Range
 
-	Git string // address of a repository, "" for none
+	Git string // the address of a repository, or ""
 	Ref string
 
-	Path string // a directory, from the project or absolute; "" for none. With neither it is the Forge's
+	Path string // a directory, absolute or relative to the project, or ""
 
-	// AsIs is set of a module that is installed without a look at what it
-	// depends on.
+	// AsIs is true if the module is installed without its dependencies.
 	AsIs bool
 
 	written string // the range as it was written
@@ -36,7 +38,7 @@ var (
 	gitName   = lazyregexp.New(`^(?:[a-zA-Z0-9]+[-/])?([a-z][a-z0-9_]*)$`)
 )
 
-// String is the spec in one line, without a password.
+// String returns the spec in one line, without a password.
 func (s Spec) String() string {
 	text := s.Name
 	if s.Git != "" {
@@ -56,7 +58,7 @@ func (s Spec) String() string {
 	return text
 }
 
-// short is the name of the module's directory, "" if it is not known.
+// short returns the name of the module's directory, or "" if it is not known.
 func (s Spec) short() string {
 	if s.Name == "" {
 		return ""
@@ -107,11 +109,11 @@ func parseSpec(m *ordered.Map) (Spec, error) {
 	case path && only(m, "path", "name", "resolve"):
 		return parsePath(m)
 	}
-	return Spec{}, invalid("Invalid module specification:\n%s\nA module from the Forge has a name, and may have version_requirement and resolve; "+
-		"one from a repository has git and ref, and may have name and resolve; a directory has a path, and may have name and resolve.", indented(m))
+	return Spec{}, invalid("Invalid module specification:\n%s\nA module from the Forge has the key name, and can have version_requirement and resolve. "+
+		"A module from a repository has git and ref, and can have name and resolve. A directory has path, and can have name and resolve.", indented(m))
 }
 
-// indented is a specification as a file has it, without a password.
+// indented returns a specification as indented YAML, without a password.
 func indented(m *ordered.Map) string {
 	m = m.Clone()
 	if git, ok := m.Get("git"); ok {
@@ -156,7 +158,7 @@ func parseForge(m *ordered.Map) (s Spec, err error) {
 		return s, err
 	}
 	if s.Range, err = solver.ParseRange(s.written); err != nil {
-		return s, invalid("Invalid version requirement for Forge module specification %s: %q. It is a version (1.2.3), the beginning of one (1.x), "+
+		return s, invalid("Invalid version requirement for Forge module specification %s: %q. Write a version (1.2.3), the beginning of a version (1.x), "+
 			"or a range ('>= 1.0.0 < 3.0.0').", s.Name, s.written)
 	}
 	s.AsIs, err = asIs(m)
@@ -166,7 +168,7 @@ func parseForge(m *ordered.Map) (s Spec, err error) {
 // checkName returns an error if a name cannot be that of a module from the Forge.
 func checkName(name string) error {
 	if !forgeName().MatchString(name) {
-		return invalid("Invalid name for Forge module specification: %s. It is owner/name: an owner of letters and digits, "+
+		return invalid("Invalid name for Forge module specification: %s. Write owner/name: an owner of letters and digits, "+
 			"and a name of lower-case letters, digits and underscores that begins with a letter.", name)
 	}
 	return nil
@@ -184,12 +186,12 @@ func parseGit(m *ordered.Map) (s Spec, err error) {
 	if s.Name != "" {
 		match := gitName().FindStringSubmatch(s.Name)
 		if match == nil {
-			return s, invalid("Invalid name for Git module specification: %s. It is 'name' or 'owner/name': an owner of letters and digits, "+
+			return s, invalid("Invalid name for Git module specification: %s. Write 'name' or 'owner/name': an owner of letters and digits, "+
 				"and a name of lower-case letters, digits and underscores that begins with a letter.", s.Name)
 		}
 		s.Name = match[1]
 	} else if s.AsIs {
-		return s, invalid("Missing name for Git module specification: %s. One with 'resolve: false' needs a 'name'.", gitcache.Redact(s.Git))
+		return s, invalid("Missing name for Git module specification: %s. A module with 'resolve: false' needs a 'name'.", gitcache.Redact(s.Git))
 	}
 	if !isRelative(s.Git) {
 		if err := gitcache.CheckURL(s.Git); err != nil {
@@ -202,9 +204,7 @@ func parseGit(m *ordered.Map) (s Spec, err error) {
 	return s, nil
 }
 
-// parsePath reads a directory.
-//
-// Differs from Bolt: it knows none.
+// parsePath reads the specification of a directory. Bolt does not have such modules.
 func parsePath(m *ordered.Map) (s Spec, err error) {
 	for key, into := range map[string]*string{"path": &s.Path, "name": &s.Name} {
 		if *into, err = text(m, key); err != nil {
@@ -219,21 +219,21 @@ func parsePath(m *ordered.Map) (s Spec, err error) {
 	case s.Path == "" || strings.ContainsRune(s.Path, 0):
 		return s, invalid("The path of a module specification must name a directory:\n%s", indented(m))
 	case s.Name == "" && s.AsIs:
-		return s, invalid("Missing name for the module specification with the path %s. One with 'resolve: false' needs a 'name'.", s.Path)
+		return s, invalid("Missing name for the module specification with the path %s. A module with 'resolve: false' needs a 'name'.", s.Path)
 	case s.Name != "" && match == nil:
-		return s, invalid("Invalid name for the module specification with the path %s: %s. It is 'name' or 'owner/name'.", s.Path, s.Name)
+		return s, invalid("Invalid name for the module specification with the path %s: %s. Write 'name' or 'owner/name'.", s.Path, s.Name)
 	case s.Name != "":
 		s.Name = match[1]
 	}
 	return s, nil
 }
 
-// isRelative reports whether an address is a path from the project.
+// isRelative reports whether an address is a path relative to the project.
 func isRelative(address string) bool {
 	return strings.HasPrefix(address, "./") || strings.HasPrefix(address, "../")
 }
 
-// unique says which modules are there twice.
+// unique returns an error if two specs have the same name.
 func unique(specs []Spec) error {
 	seen := map[string]Spec{}
 	for _, s := range specs {
@@ -241,7 +241,7 @@ func unique(specs []Spec) error {
 			continue
 		}
 		if before, twice := seen[s.short()]; twice {
-			return fault.New("bolt/duplicate-spec-name-error", "Detected multiple module specifications with name %s:\n  %s\n  %s\nTake one out of bolt-project.yaml.",
+			return fault.New("bolt/duplicate-spec-name-error", "Detected multiple module specifications with name %s:\n  %s\n  %s\nRemove one of them from bolt-project.yaml.",
 				s.short(), before, s)
 		}
 		seen[s.short()] = s
@@ -249,7 +249,7 @@ func unique(specs []Spec) error {
 	return nil
 }
 
-// meets reports whether a module of a Puppetfile is what a spec wants.
+// meets reports whether a module of a Puppetfile meets the spec.
 func (s Spec) meets(m *puppetfile.Module) bool {
 	if s.Git != "" {
 		return m.Git == s.Git && (!gitcache.IsCommit(s.Ref) || m.Ref == s.Ref) && (s.Name == "" || s.Name == m.Name())
@@ -267,7 +267,7 @@ func (s Spec) meets(m *puppetfile.Module) bool {
 	return err == nil && s.Range.Includes(v)
 }
 
-// checkMeets is an error if a Puppetfile does not have what specs want.
+// checkMeets returns an error if a Puppetfile does not meet specs.
 func checkMeets(path string, f *puppetfile.File, specs []Spec) error {
 	var missing, loose []string
 	for _, s := range specs {
@@ -281,10 +281,10 @@ func checkMeets(path string, f *puppetfile.File, specs []Spec) error {
 			loose = append(loose, "  "+m.String())
 		}
 	}
-	const remedy = "Bolt did not write it. To have it replaced, run 'bolt module install --force'; to install it as it stands, 'bolt module install --no-resolve'."
+	const remedy = "Bolt did not write it. To replace it, run 'bolt module install --force'. To install its modules, run 'bolt module install --no-resolve'."
 	switch {
 	case missing != nil:
-		return fault.New("bolt/missing-module-specs", "The Puppetfile at %s has no module that is right for these of bolt-project.yaml:\n%s\n%s",
+		return fault.New("bolt/missing-module-specs", "The Puppetfile at %s does not have these modules of bolt-project.yaml, or has other versions:\n%s\n%s",
 			path, strings.Join(missing, "\n"), remedy)
 	case loose != nil:
 		return fault.New("bolt/missing-module-version-specs", "The Puppetfile at %s has modules from the Forge without a version:\n%s\n%s",
@@ -293,7 +293,7 @@ func checkMeets(path string, f *puppetfile.File, specs []Spec) error {
 	return nil
 }
 
-// canonical are the specs as the lock has them.
+// canonical returns the specs in the form of the lock file, sorted.
 func canonical(specs []Spec) []string {
 	list := []string{}
 	for _, s := range specs {

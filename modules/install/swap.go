@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// exchangeInSteps is exchange for file systems that cannot do it at once.
+// exchangeInSteps is exchange for file systems that do not have an atomic exchange.
 func exchangeInSteps(a, b string) error {
 	aside := a + ".aside"
 	if err := os.Rename(b, aside); err != nil {

@@ -2,5 +2,5 @@
 
 package install
 
-// exchange gives two files each other's name.
+// exchange exchanges the names of two files.
 func exchange(a, b string) error { return exchangeInSteps(a, b) }

@@ -21,22 +21,22 @@ import (
 	"bolt/modules/install/puppetfile"
 )
 
-// stagePrefix begins the name of a directory among the modules that is none.
+// stagePrefix begins the name of a temporary directory beside the modules.
 const stagePrefix = ".bolt-stage-"
 
-// A Change is what became of one module.
+// A Change is the change of one module.
 type Change struct {
-	Name     string // as messages have it: owner/name, or name
-	Old, New string // version or commit; "" where there was or is none
+	Name     string // owner/name, or name, as in messages
+	Old, New string // version or commit; Old is "" for a new module, New is "" for a removed one
 }
 
-// A transaction brings a directory of modules to what a Puppetfile says. All
-// that is new is fetched into a directory beside the modules first; then each
-// module is exchanged in one step.
+// A transaction brings a directory of modules to the state of a Puppetfile. It
+// first fetches all new modules into a directory beside the modules. Then it
+// exchanges each module in one step.
 type transaction struct {
 	in     *Installer
-	dir    string // of the modules
-	stage  string
+	dir    string // the directory of the modules
+	stage  string // the directory of fetched modules; "" before prepare makes it
 	unlock func()
 	old    lockData
 	next   lockData
@@ -46,42 +46,42 @@ type transaction struct {
 	Changes []Change
 }
 
-// A move is one step of the end: staged to dir, or dir away.
+// A move is one step of commit. It moves staged to dir, or removes dir.
 type move struct {
 	dir    string
-	staged string // "" for a module that goes
+	staged string // "" if the module is removed
 }
 
-// begin takes the lock of a directory of modules, which is made if it is
-// missing, and cleans up after an installation that was interrupted.
+// begin creates a directory of modules if it is missing, and locks it. It removes
+// the stages of installations that were interrupted.
 func (in *Installer) begin(ctx context.Context, dir string) (*transaction, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fault.File(dir, err, "The directory for modules %s could not be made: %v", dir, fault.WithoutPath(err))
+		return nil, fault.File(dir, err, "The directory for modules %s could not be created: %v", dir, fault.WithoutPath(err))
 	}
 	unlock, err := in.lock(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	t := &transaction{in: in, dir: dir, unlock: unlock}
-	left, _ := filepath.Glob(filepath.Join(dir, stagePrefix+"*")) // the pattern is right
+	left, _ := filepath.Glob(filepath.Join(dir, stagePrefix+"*")) // the pattern is valid
 	for _, stage := range left {
 		if err := os.RemoveAll(stage); err != nil {
 			t.end()
-			return nil, fault.File(stage, err, "%s is left of an installation that was interrupted, and could not be removed: %v", stage, err)
+			return nil, fault.File(stage, err, "%s is left over from an interrupted installation, and could not be removed: %v", stage, err)
 		}
 	}
 	if t.old, err = readLock(ctx, dir); err != nil {
 		t.end()
-		return nil, fault.File(dir, err, "What is installed in %s could not be read: %v", dir, err)
+		return nil, fault.File(dir, err, "The lock file in %s could not be read: %v", dir, err)
 	}
 	return t, nil
 }
 
-// patience is how long another process may have the lock before it is told.
+// patience is the time to wait for the lock without a message.
 const patience = time.Second
 
-// lock takes the lock of a directory of modules, telling if another process has
-// it.
+// lock locks a directory of modules. If it has to wait for another process, it
+// reports a step.
 func (in *Installer) lock(ctx context.Context, dir string) (unlock func(), err error) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -96,15 +96,15 @@ func (in *Installer) lock(ctx context.Context, dir string) (unlock func(), err e
 	return unlock, err
 }
 
-// end gives the lock back and removes what was staged.
+// end releases the lock and removes the stage.
 func (t *transaction) end() {
 	if t.stage != "" {
-		_ = os.RemoveAll(t.stage) // else the next installation does
+		_ = os.RemoveAll(t.stage) // if this fails, the next installation removes it
 	}
 	t.unlock()
 }
 
-// rel is a directory as the lock file has it.
+// rel returns the path of a directory in the form of the lock file.
 func (t *transaction) rel(dir string) string {
 	if rel, err := filepath.Rel(t.in.o.Project, dir); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -112,7 +112,7 @@ func (t *transaction) rel(dir string) string {
 	return dir
 }
 
-// place is where a module of a Puppetfile goes.
+// place returns the directory for a module of a Puppetfile.
 func (t *transaction) place(m *puppetfile.Module) string {
 	if m.InstallPath != "" {
 		return filepath.Join(t.in.o.Project, filepath.FromSlash(m.InstallPath), m.Name())
@@ -120,7 +120,7 @@ func (t *transaction) place(m *puppetfile.Module) string {
 	return filepath.Join(t.dir, m.Name())
 }
 
-// prepare fetches all that is not there. With force, all is fetched.
+// prepare fetches the modules that are not installed; with force, all modules.
 func (t *transaction) prepare(ctx context.Context, f *puppetfile.File, force bool) error {
 	var missing []*puppetfile.Module
 	var wanted []string
@@ -146,7 +146,7 @@ func (t *transaction) prepare(ctx context.Context, f *puppetfile.File, force boo
 	}
 	stage, err := os.MkdirTemp(t.dir, stagePrefix)
 	if err != nil {
-		return fault.File(t.dir, err, "Modules cannot be put into %s: %v", t.dir, fault.WithoutPath(err))
+		return fault.File(t.dir, err, "Modules cannot be installed in %s: %v", t.dir, fault.WithoutPath(err))
 	}
 	t.stage = stage
 	if n := len(missing); n == 1 {
@@ -180,14 +180,14 @@ func (t *transaction) prepare(ctx context.Context, f *puppetfile.File, force boo
 	return nil
 }
 
-// want is what a Puppetfile says of a module, without a password.
+// want returns a module's line of a Puppetfile, without a password.
 func want(m *puppetfile.Module) string {
 	plain := *m
 	plain.Git = gitcache.Redact(m.Git)
 	return plain.String()
 }
 
-// shown is what people know a version by.
+// shown returns the version, or a short commit, for messages.
 func (e entry) shown() string {
 	if e.Commit != "" {
 		return fmt.Sprintf("%.12s", e.Commit)
@@ -195,8 +195,9 @@ func (e entry) shown() string {
 	return e.Version
 }
 
-// purge finds what goes away: what an earlier Puppetfile had, and in the managed
-// directory all that is not listed, as Puppet Bolt has it.
+// purge adds moves for the modules to remove: modules of the previous Puppetfile
+// and, as in Puppet Bolt, all modules in the managed directory that the Puppetfile
+// does not list.
 func (t *transaction) purge(wanted []string) {
 	away := func(dir, name, version string) {
 		if slices.ContainsFunc(wanted, func(w string) bool { return w == dir || below(dir, w) }) ||
@@ -214,18 +215,18 @@ func (t *transaction) purge(wanted []string) {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(t.in.o.Project, dir)
 		}
-		// Whatever was written into the lock, nothing else than modules goes away:
-		// the project's own directories (plans, data) may have names as modules do.
+		// A damaged lock file must not remove anything but modules. The project's own
+		// directories (plans, data) can have names that are valid names of modules.
 		ours := below(t.dir, dir) || below(t.in.o.Project, dir) && !sameDir(filepath.Dir(dir), t.in.o.Project)
 		if modules.ValidName(filepath.Base(dir)) && ours {
 			away(dir, strings.Replace(e.Title, "-", "/", 1), e.shown())
 		}
 	}
-	// What a link leads to is not ours alone.
+	// If the directory is a link, other projects can use its modules, too.
 	if info, err := os.Lstat(t.dir); t.dir != t.in.managed() || err != nil || !info.IsDir() {
 		return
 	}
-	entries, _ := os.ReadDir(t.dir) // it was read before
+	entries, _ := os.ReadDir(t.dir) // begin has read it already
 	for _, e := range entries {
 		if modules.ValidName(e.Name()) && (e.IsDir() || e.Type()&fs.ModeSymlink != 0) {
 			away(filepath.Join(t.dir, e.Name()), e.Name(), "?")
@@ -233,7 +234,7 @@ func (t *transaction) purge(wanted []string) {
 	}
 }
 
-// fetch puts a module into the stage.
+// fetch fetches a module into the stage.
 func (t *transaction) fetch(ctx context.Context, m *puppetfile.Module) (entry, error) {
 	into := filepath.Join(t.stage, m.Name())
 	e := entry{Name: m.Name(), Dir: t.rel(t.place(m)), Want: want(m), Title: m.Title}
@@ -253,7 +254,7 @@ func (t *transaction) fetch(ctx context.Context, m *puppetfile.Module) (entry, e
 	if err != nil {
 		return e, err
 	}
-	if !m.KeepSpec { // tests of a module, as r10k leaves them out
+	if !m.KeepSpec { // r10k, too, leaves out the tests of a module
 		if err := os.RemoveAll(filepath.Join(into, "spec")); err != nil {
 			return e, err
 		}
@@ -264,21 +265,21 @@ func (t *transaction) fetch(ctx context.Context, m *puppetfile.Module) (entry, e
 	return e, nil
 }
 
-// link makes a link to the module's own directory: what is changed there counts
-// at once.
+// link makes a link to a module's directory, so that changes there take effect at
+// once.
 func (t *transaction) link(ctx context.Context, m *puppetfile.Module, into string, e *entry) error {
 	dir := t.in.directory(m.Path)
 	if !isDir(dir) {
 		return fmt.Errorf("module %s: %s is not a directory", m.Name(), dir)
 	}
 	if place := t.place(m); isOwn(place) && sameDir(place, dir) {
-		return fmt.Errorf("module %s: %s is where it would be put; in a Puppetfile, 'local: true' says that it is there already", m.Name(), dir)
+		return fmt.Errorf("module %s: %s is the directory where it is installed; in a Puppetfile, use 'local: true' for a module that is there already", m.Name(), dir)
 	}
 	if managed := t.in.managed(); below(realPath(managed), realPath(dir)) {
-		return fmt.Errorf("module %s: %s is inside of %s, from which everything goes that Bolt has not put there; move it to another directory", m.Name(), dir, managed)
+		return fmt.Errorf("module %s: %s is inside of %s, where Bolt removes modules that it did not install; move it to another directory", m.Name(), dir, managed)
 	}
 	to := dir
-	if !filepath.IsAbs(m.Path) { // the project may be moved together with it
+	if !filepath.IsAbs(m.Path) { // a relative link stays valid if project and module are moved together
 		if rel, err := filepath.Rel(filepath.Dir(t.place(m)), dir); err == nil {
 			to = rel
 		}
@@ -334,8 +335,8 @@ func (t *transaction) fetchForge(ctx context.Context, m *puppetfile.Module, into
 	return nil
 }
 
-// newest is the newest release of a module, and no pre-release if there are
-// others.
+// newest returns the newest release of a module. It returns a pre-release only if
+// the module does not have other releases.
 func (t *transaction) newest(ctx context.Context, module string) (best forge.Release, err error) {
 	list, err := t.in.o.Forge.Releases(ctx, module)
 	if err != nil {
@@ -354,12 +355,12 @@ func (t *transaction) newest(ctx context.Context, module string) (best forge.Rel
 		}
 	}
 	if best.Version == "" {
-		return best, fmt.Errorf("module %s: no release has a version that can be understood", module)
+		return best, fmt.Errorf("module %s: no release has a valid version", module)
 	}
 	return best, nil
 }
 
-// versionOf is what a module says of itself, "" for nothing.
+// versionOf returns the version from a module's metadata.json, or "".
 func versionOf(ctx context.Context, dir string) string {
 	data, err := readfile.Read(ctx, filepath.Join(dir, "metadata.json"), readfile.Config)
 	if err != nil {
@@ -371,13 +372,13 @@ func versionOf(ctx context.Context, dir string) string {
 	return version
 }
 
-// commit makes the changes, and then those of files that a function makes. If
-// anything fails, all is as it was before.
+// commit exchanges the modules, calls files, and writes the lock file. If one of
+// these fails, commit undoes all changes.
 func (t *transaction) commit(specs []string, files func() error) (err error) {
 	t.next.Specs = specs
 	if len(t.moves) > 0 {
-		// Should this be the end of the process, the lock must not say that
-		// something is there which is not.
+		// If the process is killed in between, the lock file must not list modules
+		// that are not installed.
 		between := lockData{Specs: nil}
 		for _, e := range t.next.Modules {
 			if old, ok := t.old.of(e.Dir); ok && old == e && !t.moving(e.Dir) {
@@ -395,7 +396,7 @@ func (t *transaction) commit(specs []string, files func() error) (err error) {
 		}
 		for _, back := range slices.Backward(t.undo) {
 			if uerr := back(); uerr != nil {
-				err = &fault.Error{Kind: "bolt/puppetfile-error", Err: err, Msg: fmt.Sprintf("%v\nWhat was changed before could not be taken back: %v. "+
+				err = &fault.Error{Kind: "bolt/puppetfile-error", Err: err, Msg: fmt.Sprintf("%v\nThe earlier changes could not be undone: %v. "+
 					"Run 'bolt module install --force'.", err, uerr)}
 			}
 		}
@@ -432,7 +433,7 @@ func (t *transaction) moving(rel string) bool {
 	return slices.ContainsFunc(t.moves, func(m move) bool { return t.rel(m.dir) == rel })
 }
 
-// move makes one step, and remembers how to take it back.
+// move makes one step and records its undo function.
 func (t *transaction) move(i int, m move) error {
 	if m.staged == "" {
 		gone := filepath.Join(t.stage, fmt.Sprintf(".gone-%d", i))
@@ -465,7 +466,7 @@ func below(dir, path string) bool {
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// realPath is a path without links, or as it is if there is nothing.
+// realPath returns a path without symbolic links. If that fails, it returns path.
 func realPath(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p
@@ -473,10 +474,10 @@ func realPath(path string) string {
 	return path
 }
 
-// sameDir reports whether two paths lead to one directory.
+// sameDir reports whether two paths are of the same directory.
 func sameDir(a, b string) bool { return realPath(a) == realPath(b) }
 
-// isOwn reports whether a path is a directory and not a link to one.
+// isOwn reports whether a path is a directory, and not a link to a directory.
 func isOwn(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()

@@ -325,12 +325,11 @@ func (e *RubyError) advice() string {
 // qualified name, or in any module for an unqualified one.
 func (l *Loader) ruby(qualified string) error {
 	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
-	module, _, _ := strings.Cut(qualified, "::")
-	var where []modules.Module
-	if m, ok := l.path.Module(module); ok {
-		where = []modules.Module{m}
-	} else {
-		where = l.all()
+	where := l.all()
+	if module, _, is := strings.Cut(qualified, "::"); is {
+		if m, ok := l.path.Module(module); ok {
+			where = []modules.Module{m}
+		}
 	}
 	for _, m := range where {
 		for _, dir := range []string{"lib/puppet/functions", "lib/puppet/parser/functions"} {

@@ -183,6 +183,15 @@ func TestRubyAdvice(t *testing.T) {
 	}
 }
 
+// A function in Ruby is found if a module has the same name.
+func TestRubyNamedLikeModule(t *testing.T) {
+	dir := tree(t, map[string]string{"m/lib/puppet/functions/role.rb": "", "role/manifests/init.pp": "class role { }"})
+	_, err := newLoader(dir).Load(t.Context(), eval.KindFunction, "role")
+	if ruby, is := errors.AsType[*RubyError](err); !is || ruby.Module.Name != "m" {
+		t.Errorf("error is %v, want that of a function in Ruby", err)
+	}
+}
+
 // TestMisses: names that programs make up do not fill memory.
 func TestMisses(t *testing.T) {
 	l := newLoader(tree(t, map[string]string{"m/functions/f.pp": "function m::f() { 1 }", "m/manifests/init.pp": "class m {}", "bad/manifests/init.pp": "class bad {"}))

@@ -49,6 +49,22 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a/x.erb", "")
+	write(t, dir, "a/y.epp", "")
+	if err := os.Symlink(dir, filepath.Join(dir, "a", "loop")); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	Files(t.Context(), dir, func(name string) bool { return filepath.Ext(name) == ".erb" },
+		func(name string) { files = append(files, filepath.Base(name)) }, func(f Finding) { t.Errorf("a finding: %+v", f) })
+	if !slices.Equal(files, []string{"x.erb"}) {
+		t.Errorf("found %q", files)
+	}
+	Files(t.Context(), filepath.Join(dir, "none"), func(string) bool { return true }, func(name string) { t.Error(name) }, func(f Finding) { t.Errorf("a finding: %+v", f) })
+}
+
 func TestPlacerFindsModuleAround(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "metadata.json", `{"name": "owner-web"}`)

@@ -20,12 +20,30 @@ func Walk(ctx context.Context, args []string, file func(name string), bad func(F
 			file(arg)
 			continue
 		}
-		t := tree{ctx: ctx, seen: map[inode]bool{}, file: file, bad: bad}
+		t := tree{ctx: ctx, seen: map[inode]bool{}, wants: isProgram, file: file, bad: bad}
 		t.walk(arg, info)
 		if !t.found && ctx.Err() == nil {
 			bad(Finding{Level: "warning", Kind: "no-files", Msg: "no file below this directory ends in .pp or .epp", File: arg})
 		}
 	}
+}
+
+// isProgram reports whether a file is a manifest, a plan or a template by its name.
+func isProgram(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".pp" || ext == ".epp"
+}
+
+// Files passes the name of each regular file below a directory whose name is wanted to the first function, or its
+// problem to the second. The order, and the directories that are left out, are those of Walk. A directory that does
+// not exist has no files.
+func Files(ctx context.Context, dir string, wants func(name string) bool, file func(name string), bad func(Finding)) {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	t := tree{ctx: ctx, seen: map[inode]bool{}, wants: wants, file: file, bad: bad}
+	t.walk(dir, info)
 }
 
 // A tree is the walk through a directory. Each directory is read once, by the
@@ -34,6 +52,7 @@ type tree struct {
 	ctx   context.Context
 	seen  map[inode]bool
 	links []link // to directories, which come after what has names of its own
+	wants func(name string) bool
 	file  func(name string)
 	bad   func(Finding)
 	found bool
@@ -77,8 +96,7 @@ func (t *tree) dir(name string, info fs.FileInfo) {
 }
 
 func (t *tree) entry(name string, e fs.DirEntry) {
-	ext := filepath.Ext(name)
-	program := ext == ".pp" || ext == ".epp"
+	program := !e.IsDir() && t.wants(name)
 	linked := e.Type()&fs.ModeSymlink != 0
 	if !program && !linked && !e.IsDir() {
 		return

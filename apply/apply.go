@@ -98,6 +98,9 @@ type Run struct {
 // passive are the types whose resources are settings for other resources. They are not applied themselves.
 var passive = []string{"Filebucket", "Node", "Schedule", "Whit"}
 
+// Passive reports whether the resources of a type, by its capitalized name, are not applied themselves.
+func Passive(typ string) bool { return slices.Contains(passive, typ) }
+
 // Reported reports whether a resource of a catalog has a result when the catalog is applied.
 func Reported(r *catalog.Resource) bool {
 	return !r.Virtual && !r.Container() && !slices.Contains(passive, r.Type)
@@ -139,13 +142,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 	p.makeSchedules()
 	p.checkBuckets()
 	if len(p.unknown) > 0 {
-		slices.Sort(p.unknown)
-		names := slices.Compact(p.unknown)
-		noun := "the type"
-		if len(names) > 1 {
-			noun = "the types"
-		}
-		p.errs = append(p.errs, fmt.Errorf("bolt cannot apply resources of %s %s. An installed Puppet can: use --engine puppet", noun, strings.Join(names, ", ")))
+		p.errs = append(p.errs, &UnknownTypesError{p.unknown})
 	}
 	return run, errors.Join(p.errs...)
 }
@@ -154,7 +151,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 type preparation struct {
 	run     *Run
 	catalog *catalog.Catalog
-	unknown []string
+	unknown []*catalog.Resource
 	errs    []error
 }
 
@@ -169,7 +166,7 @@ func (p *preparation) fail(r *catalog.Resource, err error) {
 	if hidden, is := p.run.hidden.Load(r.Ref); is {
 		err = errors.New(hidden.(*strings.Replacer).Replace(err.Error()))
 	}
-	p.errs = append(p.errs, fmt.Errorf("%s%s: %w", r.Ref, where, err))
+	p.errs = append(p.errs, &ResourceError{r, where, err})
 }
 
 func (p *preparation) add(point *order.Point) {
@@ -181,7 +178,7 @@ func (p *preparation) add(point *order.Point) {
 	}
 	typ := p.run.o.Types[r.Type]
 	if typ == nil {
-		p.unknown = append(p.unknown, r.Type)
+		p.unknown = append(p.unknown, r)
 		return
 	}
 	before := len(p.errs)

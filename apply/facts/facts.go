@@ -143,6 +143,15 @@ var core = []struct {
 	{"virtual", (*collector).virtual},
 }
 
+// Names returns the names of the core facts that Collect can collect.
+func Names() []string {
+	names := make([]string, len(core))
+	for i, f := range core {
+		names[i] = f.name
+	}
+	return names
+}
+
 // guard runs f and notes its error. A panic becomes an error, because a machine can have files of
 // an unexpected form.
 func (c *collector) guard(name string, f func() error) {

@@ -31,7 +31,6 @@ import (
 	"bolt/format/fault"
 	"bolt/format/ordered"
 	"bolt/internal/readfile"
-	"bolt/modules"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -87,14 +86,14 @@ func New(name string, o environment.Options, sources []Source) (*Site, error) {
 }
 
 func newSite(name string, o environment.Options, programs []*syntax.Program) *Site {
-	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), names: &unknown.Names{Modules: o.Modules, Modulepath: o.Modules.Dirs()}, now: o.Now, server: serverFacts(name)}
+	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), names: &unknown.Names{Modules: o.Modules, Modulepath: o.Modules.Dirs()}, now: o.Now, server: ServerFacts(name)}
 }
 
 // languageVersion is the version of Puppet whose language is implemented.
 const languageVersion = "8.11.0"
 
-// serverFacts returns $server_facts: facts of the machine that compiles.
-func serverFacts(env string) *value.Hash {
+// ServerFacts returns $server_facts of an environment: facts of the machine that compiles.
+func ServerFacts(env string) *value.Hash {
 	var b value.HashBuilder
 	put := func(name, text string) { b.Put(value.String(name), value.String(text)) }
 	put("serverversion", languageVersion)
@@ -129,24 +128,11 @@ func directory(path, name string) (string, error) {
 // environmentpath. The Modules and Dir of o are replaced by those of the environment, and its Hiera is the
 // global layer. builtin are modules that every environment has. An error is a *fault.Error.
 func Open(ctx context.Context, path, name string, o environment.Options, builtin fs.FS) (*Site, error) {
-	dir, err := directory(path, name)
+	l, err := LayoutOf(ctx, path, name)
 	if err != nil {
 		return nil, err
 	}
-	c, err := readConfig(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	o.Modules = modules.NewPath(modules.Module{}, c.modulepath...)
-	if builtin != nil {
-		o.Modules = o.Modules.With(builtin)
-	}
-	o.Dir = dir
-	programs, err := manifests(ctx, c.manifest)
-	if err != nil {
-		return nil, err
-	}
-	return newSite(name, o, programs), nil
+	return l.Open(ctx, name, l.Options(o, builtin))
 }
 
 // valid reports whether a name can be the name of an environment (Puppet, "Creating environments").
@@ -157,10 +143,29 @@ func valid(name string) bool {
 // manifests parses a manifest, or all manifests of a directory in the order of their paths. A
 // directory that does not exist has none.
 func manifests(ctx context.Context, path string) (programs []*syntax.Program, err error) {
+	files, err := manifestFiles(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		text, err := readfile.Read(ctx, name, readfile.Language)
+		if err != nil {
+			return nil, fault.File(name, err, "The manifest '%s' could not be read: %v", name, fault.WithoutPath(err))
+		}
+		p, err := parse(Source{name, string(text)})
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, p)
+	}
+	return programs, nil
+}
+
+// manifestFiles returns a manifest, or all manifests of a directory in the order of their paths.
+func manifestFiles(ctx context.Context, path string) (files []string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path += string(filepath.Separator) // it can be a link
 	}
-	var files []string
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case name == path && errors.Is(err, fs.ErrNotExist):
@@ -176,18 +181,7 @@ func manifests(ctx context.Context, path string) (programs []*syntax.Program, er
 		return nil, fault.File(path, err, "The manifests in '%s' could not be read: %v", path, fault.WithoutPath(err))
 	}
 	slices.Sort(files)
-	for _, name := range files {
-		text, err := readfile.Read(ctx, name, readfile.Language)
-		if err != nil {
-			return nil, fault.File(name, err, "The manifest '%s' could not be read: %v", name, fault.WithoutPath(err))
-		}
-		p, err := parse(Source{name, string(text)})
-		if err != nil {
-			return nil, err
-		}
-		programs = append(programs, p)
-	}
-	return programs, nil
+	return files, nil
 }
 
 // parse parses and checks a manifest. The error is a *fault.Error with the first position.
@@ -287,10 +281,11 @@ func names(h *value.Hash) (list []string) {
 }
 
 // The kinds of warnings about catalogs that Puppet compiles and does not apply: resources that wait
-// for each other, and values that a type rejects.
+// for each other, values that a type rejects, and files that do not exist.
 const (
-	KindOrder = "order"
-	KindValue = "value"
+	KindOrder  = "order"
+	KindValue  = "value"
+	KindSource = "missing-source"
 )
 
 // warn logs the errors that prevent the apply of a catalog. log may be nil.

@@ -33,7 +33,7 @@ func Resolve(ctx context.Context, files *static.Sources, c *catalog.Catalog, n N
 	}
 	for _, p := range problems {
 		at := syntax.Position{File: p.Resource.File, Line: p.Resource.Line}
-		n.Log(eval.Log{Level: eval.Warning, Kind: "missing-source", Msg: p.Msg, Scope: p.Resource.Ref.String(), Pos: at})
+		n.Log(eval.Log{Level: eval.Warning, Kind: KindSource, Msg: p.Msg, Scope: p.Resource.Ref.String(), Pos: at})
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bolt/catalog/site"
+	"bolt/puppet/value"
 )
 
 // TestLayout checks that the directory of an environment can have any name, such as that of a checkout.
@@ -33,7 +34,7 @@ func TestLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := s.Compile(t.Context(), site.Node{Name: "n"})
+	made, err := s.Compile(t.Context(), site.Node{Name: "n", Facts: value.NewHash()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,8 @@ type Screen struct {
 	Console         io.Writer // for messages between those of the log
 	Format          output.Format
 	Color, ErrColor bool
+	// Status shows a line of progress until stop is called. text is called from another goroutine.
+	Status func(text func() string) (stop func())
 }
 
 // Code is the Puppet code of the project.

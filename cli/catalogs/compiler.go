@@ -32,9 +32,21 @@ func fixed(c site.Compiler) exportsCompiler {
 	return func(compile.Exports) site.Compiler { return c }
 }
 
+// An opener opens the code of an environment for compiling.
+type opener func(env string) (*site.Site, error)
+
 // prepare returns the compiler and the nodes that options choose.
 func (v *Invocation) prepare(ctx context.Context, o *selection, sources []site.Source) (site.Compiler, []site.Node, error) {
-	with, err := v.compiler(ctx, o, sources)
+	open, err := v.site(ctx, o, sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.prepareWith(ctx, o, open)
+}
+
+// prepareWith is prepare for code that open opens.
+func (v *Invocation) prepareWith(ctx context.Context, o *selection, open opener) (site.Compiler, []site.Node, error) {
+	with, err := v.compiler(ctx, o, open)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,8 +59,8 @@ func (v *Invocation) prepare(ctx context.Context, o *selection, sources []site.S
 }
 
 // compiler returns the compiler of the nodes.
-func (v *Invocation) compiler(ctx context.Context, o *selection, sources []site.Source) (exportsCompiler, error) {
-	with, err := v.unclassified(ctx, o, sources)
+func (v *Invocation) compiler(ctx context.Context, o *selection, open opener) (exportsCompiler, error) {
+	with, err := v.unclassified(ctx, o, open)
 	if err != nil || o.classifier == "" {
 		return with, err
 	}
@@ -59,7 +71,7 @@ func (v *Invocation) compiler(ctx context.Context, o *selection, sources []site.
 	return func(e compile.Exports) site.Compiler { return by.Before(with(e), o.environment) }, nil
 }
 
-func (v *Invocation) unclassified(ctx context.Context, o *selection, sources []site.Source) (exportsCompiler, error) {
+func (v *Invocation) unclassified(ctx context.Context, o *selection, open opener) (exportsCompiler, error) {
 	switch o.compiler {
 	case compilerServer:
 		s, err := v.puppetServer(ctx, o)
@@ -80,10 +92,6 @@ func (v *Invocation) unclassified(ctx context.Context, o *selection, sources []s
 			return nil, err
 		}
 		return fixed(program), nil
-	}
-	open, err := v.site(ctx, o, sources)
-	if err != nil {
-		return nil, err
 	}
 	if o.classifier != "" {
 		return func(e compile.Exports) site.Compiler {
@@ -122,8 +130,8 @@ func (v *Invocation) puppetServer(ctx context.Context, o *selection) (*puppetcom
 
 // site returns a function that opens the code of an environment for compiling. sources
 // are a program for the modules of the project.
-func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Source) (func(env string) (*site.Site, error), error) {
-	if o.path == "" {
+func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Source) (opener, error) {
+	if o.path == "" || o.compiler != compilerBolt {
 		return func(env string) (*site.Site, error) { return site.New(env, v.Code.Options, sources) }, nil
 	}
 	if v.Code.ModulepathGiven {

@@ -246,6 +246,12 @@ func (s system) commands() []command {
 			Rest: cli.AnyFile,
 			Exit: "0  a node has the resource\n1  no node has it; or ", Formats: listFormats,
 		}},
+		{run: by((*app).catalogs, (*catalogs.Invocation).Audit), Command: cli.Command{
+			Name: "catalog audit", Args: "[PATH]", Check: cli.OneArgument,
+			Complete: []cli.Completer{cli.AnyFile},
+			Exit:     "0  everything is supported, or --fail-on accepts the rest\n2  something is not supported\n1  the code could not be read; or ", Formats: listFormats,
+			Lists: []string{onCodeAudit, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
+		}},
 		{run: by((*app).applying, (*applying.Invocation).Resource), targets: true, Command: cli.Command{
 			Name: "puppet resource", Args: "TYPE [NAME]", Check: applying.NeedType,
 			Complete: []cli.Completer{applying.CompleteType},

@@ -63,6 +63,7 @@ const (
 	onFactFile  = "factfile"  // puppet eval, catalog compile
 	onCompile   = "compile"   // catalog compile
 	onDiff      = "diff"      // catalog diff
+	onCodeAudit = "codeaudit" // catalog audit
 	onNodes     = "nodes"     // catalog compile, catalog diff
 	onHiera     = "hiera"     // commands that look up data
 	onLookup    = "lookup"    // lookup
@@ -225,6 +226,9 @@ func (s system) flags() []cli.Flag {
 		{Name: "exports", Arg: "FROM", Complete: catalogs.CompleteExports, Section: secPuppet, On: onNodes, Strict: true,
 			Help: "Collect the exported resources of other nodes from puppetdb, from the catalogs in this directory, or from the nodes of this run (fleet). With own, collect those of the node itself only, without a warning."},
 		{Name: "exit-code", Section: secPuppet, On: onDiff, Strict: true, Help: "Exit with status 2 if the catalogs differ."},
+		{Name: "fail-on", Arg: "WHAT", Values: catalogs.FailOn(), Check: cli.OneOfThese, Section: secPuppet, On: onCodeAudit, Strict: true,
+			Help: "Exit with status 2 if something is not supported (needs, the default), only if something can work neither with bolt nor with Puppet (impossible), or never (nothing)."},
+		{Name: "full", Section: secPuppet, On: onCodeAudit, Strict: true, Help: "Print all places of each reason, the verdicts of all classes, and the parts that are supported."},
 		{Name: "facts", Arg: "FILE", Complete: cli.FileOf("json", "yaml", "yml"), Section: secPuppet, On: onFactFile, Strict: true, Help: "Read facts from this file, JSON or YAML: the variable $facts, and a variable of the top scope for each fact. For catalogs, puppetdb reads them from PuppetDB."},
 		{Name: "batch", Arg: "FILE", Complete: cli.AnyFile, Section: secPuppet, On: onEval, Strict: true, Help: "Evaluate the expressions of this file, one JSON object a line, - for standard input."},
 

@@ -113,7 +113,7 @@ func (a *app) collecting() *collecting.Invocation {
 // catalogs returns the parts of this invocation that the catalog commands use.
 func (a *app) catalogs() *catalogs.Invocation {
 	v := &catalogs.Invocation{
-		Screen: catalogs.Screen{Out: results{a.sys.out}, Err: a.sys.err, Console: a.Console, Format: a.format(), Color: a.Color(), ErrColor: a.ErrColor()},
+		Screen: catalogs.Screen{Out: results{a.sys.out}, Err: a.sys.err, Console: a.Console, Format: a.format(), Color: a.Color(), ErrColor: a.ErrColor(), Status: a.Status},
 		Logs:   a.logs, Input: a.Input, Timeout: a.timeout(), Environ: a.sys.environ(),
 		Code:     catalogs.Code{Options: a.content.Language, ModulepathGiven: a.global.modulepath.Given, HieraGiven: a.values.Has("hiera-config")},
 		Targets:  a.sources.SomeTargets,

@@ -65,12 +65,11 @@ type state struct {
 }
 
 func (a *Archive) load(ctx context.Context) (*state, error) {
-	events, err := a.store.Load(ctx, logName, 0)
-	if err != nil {
-		return nil, err
-	}
 	s := &state{byID: make(map[store.Digest]*Entry)}
-	for _, e := range events {
+	for e, err := range a.store.Events(ctx, logName, 0) {
+		if err != nil {
+			return nil, err
+		}
 		s.revision = e.Revision
 		var ev event
 		if err := json.Unmarshal(e.Data, &ev); err != nil {

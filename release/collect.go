@@ -84,11 +84,10 @@ func (a *Archive) named(ctx context.Context) (map[store.Digest]bool, error) {
 		if log == logName {
 			continue
 		}
-		events, err := a.store.Load(ctx, log, 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
+		for e, err := range a.store.Events(ctx, log, 0) {
+			if err != nil {
+				return nil, err
+			}
 			for _, d := range digests.FindAll(e.Data, -1) {
 				found[store.Digest(d)] = true
 			}

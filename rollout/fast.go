@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"unicode/utf8"
 
@@ -57,7 +58,7 @@ func fast(name string, data []byte) Event {
 			case "run":
 				return v.text(&e.Run)
 			case "outcome":
-				return v.text((*string)(&e.Outcome))
+				return v.same((*string)(&e.Outcome), string(OutcomeDone))
 			case "reason":
 				return v.text(&e.Reason)
 			case "changed":
@@ -78,9 +79,9 @@ func fast(name string, data []byte) Event {
 			case "node":
 				return v.text(&e.Node)
 			case "state":
-				return v.text((*string)(&e.State))
+				return v.same((*string)(&e.State), string(NodeDone))
 			case "outcome":
-				return v.text((*string)(&e.Outcome))
+				return v.same((*string)(&e.Outcome), string(OutcomeDone))
 			case "counted":
 				return v.truth(&e.Counted)
 			case "reason":
@@ -99,7 +100,7 @@ func fast(name string, data []byte) Event {
 			case "run":
 				return v.text(&e.Run)
 			case "state":
-				return v.text((*string)(&e.State))
+				return v.same((*string)(&e.State), string(NodeApplying))
 			}
 			return false
 		}) {
@@ -134,7 +135,7 @@ func (v value) number(to *int) bool {
 // flat calls set for each pair of an object, whose opening brace is missing. It returns false if
 // the object is not flat, if a string has an escape, or if set does.
 func flat(data []byte, set func(key []byte, v value) bool) bool {
-	if !utf8.Valid(data) {
+	if !plain(data) {
 		return false
 	}
 	for {
@@ -167,18 +168,36 @@ func flat(data []byte, set func(key []byte, v value) bool) bool {
 	}
 }
 
-// quoted splits a string without escapes from the beginning of a text.
+// quoted splits a string from the beginning of a plain text.
 func quoted(data []byte) (text, rest []byte, ok bool) {
 	if len(data) == 0 || data[0] != '"' {
 		return nil, nil, false
 	}
-	for i := 1; i < len(data); i++ {
-		switch c := data[i]; {
-		case c == '"':
-			return data[1:i], data[i+1:], true
-		case c == '\\' || c < ' ':
-			return nil, nil, false
+	end := bytes.IndexByte(data[1:], '"')
+	if end < 0 {
+		return nil, nil, false
+	}
+	return data[1 : 1+end], data[2+end:], true
+}
+
+// plain reports whether a text is UTF-8 without control characters and backslashes. A string in it then has no escapes.
+func plain(text []byte) bool {
+	if !utf8.Valid(text) {
+		return false
+	}
+	// For eight bytes at once: after a subtraction, the high bit of a byte is set if the byte was smaller.
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		x := binary.LittleEndian.Uint64(text)
+		slash := x ^ '\\'*ones
+		if ((x-' '*ones)&^x|(slash-ones)&^slash)&highs != 0 {
+			return false
 		}
 	}
-	return nil, nil, false
+	for _, c := range text {
+		if c < ' ' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }

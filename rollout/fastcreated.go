@@ -39,6 +39,7 @@ func fastCreated(data []byte) *Created {
 
 // flatNodes reads a list of nodes behind its opening bracket, and returns the text after its end.
 func flatNodes(data []byte) (nodes []Node, rest []byte, ok bool) {
+	nodes = make([]Node, 0, bytes.Count(data, []byte(`{"name":`)))
 	var last Node // most nodes have the same releases, which are stored once
 	for {
 		end := objectEnd(data)

@@ -37,6 +37,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -106,9 +107,10 @@ type Event struct {
 // between them. A word has lowercase letters, digits, '-', '_' and '.', and does not begin with
 // '.' ([CheckName]).
 type Logs interface {
-	// Load returns the events of a log after a revision, in their order. A log that does not exist has no
-	// events. If the log is damaged, the error is a *DamagedError, and the events are those before the damage.
-	Load(ctx context.Context, log string, after Revision) ([]Event, error)
+	// Events yields the events of a log after a revision, in their order, and ends after an error. A log that does not exist has no
+	// events. If the log is damaged, the error is a *DamagedError, and the events are those before the damage. The
+	// Data of an event is valid until the next one.
+	Events(ctx context.Context, log string, after Revision) iter.Seq2[Event, error]
 	// Append adds events to a log, all of them or none, and returns the new revision. Each of data
 	// is one JSON value. The error is a *ConflictError if the last revision is not after. It is a *FencedError
 	// if fence is not 0 and the log has an event with a higher fence, or a *DamagedError. After an error, no
@@ -116,7 +118,7 @@ type Logs interface {
 	Append(ctx context.Context, log string, after Revision, fence Fence, data ...json.RawMessage) (Revision, error)
 	// Watch yields the events of a log after a revision, and then each new event, also one of
 	// another process. It can yield an event before the Append of that event has returned. It
-	// ends without an error when ctx ends, and ends after an error.
+	// ends without an error when ctx ends, and ends after an error. The Data of an event is valid until the next one.
 	Watch(ctx context.Context, log string, after Revision) iter.Seq2[Event, error]
 	// Lease gives a name to a holder for a time. holder is a name for messages. The error is a
 	// *HeldError if another lease of the name has not ended.
@@ -150,6 +152,20 @@ type Lease interface {
 	Renew(ctx context.Context, ttl time.Duration) error
 	// Release ends the lease. If it has ended already, Release does nothing.
 	Release(ctx context.Context) error
+}
+
+// Load returns the events of a log after a revision. If the log is damaged, the error is a *DamagedError, and the events are those
+// before the damage.
+func Load(ctx context.Context, logs Logs, log string, after Revision) ([]Event, error) {
+	var events []Event
+	for e, err := range logs.Events(ctx, log, after) {
+		if err != nil {
+			return events, err
+		}
+		e.Data = bytes.Clone(e.Data)
+		events = append(events, e)
+	}
+	return events, nil
 }
 
 // CheckName returns an error for a name that logs and leases cannot have.

@@ -4,7 +4,8 @@
 //   - wire: bytes and round trips of an apply, with and without the transfer of the helper;
 //   - copies: one target, compared with an ansible playbook of equal copy tasks;
 //   - fleet: many targets in the desired state, compared with the same playbook;
-//   - rollouts: many targets in the desired state: a rollout compared with a plain apply.
+//   - rollouts: many targets in the desired state: a rollout compared with a plain apply;
+//   - status: the state of a rollout of 10,000 simulated nodes.
 //
 // Contestants take turns, and figures are medians. Nothing is changed outside a temporary directory. It
 // runs from the module's root folder, and needs a bolt with helpers (make build).
@@ -40,7 +41,7 @@ func main() {
 	flag.IntVar(&b.played, "played", 10, "`resources` of each target for playbooks of the part fleet")
 	flag.IntVar(&b.plays, "playbook-runs", 1, "`turns` of playbooks on the fleet, in which each takes minutes")
 	flag.StringVar(&b.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- apply: begin --> and end, too")
-	parts := flag.String("parts", "files,wire,copies,fleet,rollouts", "`parts` to measure")
+	parts := flag.String("parts", "files,wire,copies,fleet,rollouts,status", "`parts` to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := b.run(ctx, strings.Split(*parts, ","), strings.Split(*sizes, ","))
@@ -84,7 +85,7 @@ func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}} {
+	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}, {"status", b.status}} {
 		if slices.Contains(parts, part.name) && ctx.Err() == nil {
 			if err := part.run(ctx); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)

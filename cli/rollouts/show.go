@@ -425,15 +425,16 @@ func (v *Invocation) Events(ctx context.Context, o *EventsOptions) error {
 
 // load returns the events of a rollout.
 func (b *book) load(ctx context.Context, id string) ([]rollout.Record, error) {
-	events, err := b.store.Load(ctx, ledger.Log(id), 0)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]rollout.Record, len(events))
-	for i, e := range events {
-		if list[i], err = ledger.Decode(e); err != nil {
+	var list []rollout.Record
+	for e, err := range b.store.Events(ctx, ledger.Log(id), 0) {
+		if err != nil {
 			return nil, err
 		}
+		r, err := ledger.Decode(e)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
 	}
 	return list, nil
 }

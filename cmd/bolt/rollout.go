@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"bolt/cli"
 	"bolt/cli/releasing"
 	"bolt/cli/rollouts"
@@ -44,7 +46,7 @@ func (s system) rolloutCommands() []command {
 			Name: "rollout advance", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Formats: eventFormats,
 			Exit: "0  all that was due was done\n3  a rollout is paused, or waits for an approval or a window\n1  a rollout failed, was aborted or was rolled back; or ", Lists: driving,
 		}},
-		shown("status", by((*app).rollouts, (*rollouts.Invocation).Status)),
+		shown("status", with(runRolloutStatus)),
 		shown("watch", by((*app).rollouts, (*rollouts.Invocation).Watch), onWatch),
 		{run: by((*app).rollouts, (*rollouts.Invocation).Edit), Command: cli.Command{
 			Name: "rollout edit", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: plainFormats,
@@ -91,4 +93,9 @@ func (s system) rolloutCommands() []command {
 			Exit: "0  all webhooks have taken the event\n1  a webhook has not taken it; or ", Formats: plainFormats,
 		}},
 	}
+}
+
+func runRolloutStatus(ctx context.Context, a *app, o *rollouts.RolloutOptions) error {
+	collectLate(64) // enough for the log of 10,000 nodes
+	return a.rollouts().Status(ctx, o)
 }

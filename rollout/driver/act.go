@@ -221,7 +221,7 @@ func (d *driver) stopRollback() bool {
 // makeRollback begins the log of the rollback, unless an earlier driver has done so.
 func (d *driver) makeRollback(id string) error {
 	ctx := d.work
-	have, err := d.o.Logs.Load(ctx, ledger.Log(id), 0)
+	have, err := store.Load(ctx, d.o.Logs, ledger.Log(id), 0)
 	if err != nil || len(have) > 0 {
 		return err
 	}

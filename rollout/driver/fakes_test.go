@@ -36,10 +36,17 @@ func newMemory() *memory {
 	return &memory{logs: make(map[string][]store.Event), leases: make(map[string]*lease), fences: make(map[string]store.Fence), grown: make(chan struct{})}
 }
 
-func (m *memory) Load(_ context.Context, log string, after store.Revision) ([]store.Event, error) {
+func (m *memory) Events(_ context.Context, log string, after store.Revision) iter.Seq2[store.Event, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.logs[log][min(int(after), len(m.logs[log])):]), nil
+	events := slices.Clone(m.logs[log][min(int(after), len(m.logs[log])):])
+	return func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (m *memory) Append(_ context.Context, log string, after store.Revision, fence store.Fence, data ...json.RawMessage) (store.Revision, error) {

@@ -190,12 +190,11 @@ func (d *driver) since(ctx context.Context, after uint64) []rollout.Record {
 	if d.o.Events == nil {
 		return nil
 	}
-	events, err := d.o.Logs.Load(ctx, ledger.Log(d.o.Rollout), store.Revision(after))
-	if err != nil {
-		return nil // the next append returns the error
-	}
 	var records []rollout.Record
-	for _, e := range events {
+	for e, err := range d.o.Logs.Events(ctx, ledger.Log(d.o.Rollout), store.Revision(after)) {
+		if err != nil {
+			return nil // the next append returns the error
+		}
 		if r, err := ledger.Decode(e); err == nil && r.Revision <= d.state.Revision() {
 			records = append(records, r)
 		}

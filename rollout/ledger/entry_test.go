@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,9 +25,9 @@ type counted struct {
 	loads []string
 }
 
-func (c *counted) Load(ctx context.Context, log string, after store.Revision) ([]store.Event, error) {
+func (c *counted) Events(ctx context.Context, log string, after store.Revision) iter.Seq2[store.Event, error] {
 	c.loads = append(c.loads, strings.TrimPrefix(log, prefix))
-	return c.Store.Load(ctx, log, after)
+	return c.Store.Events(ctx, log, after)
 }
 
 // place is a store in a directory, and its rollouts.

@@ -58,8 +58,10 @@ func (l *Ledger) Catch(ctx context.Context, id string, s *rollout.State) ([]roll
 // fold folds the events of a rollout that the state does not have, and calls each for them. If the log is damaged, it folds
 // the events before the damage.
 func (l *Ledger) fold(ctx context.Context, id string, s *rollout.State, each func(rollout.Record)) error {
-	events, damage := l.logs.Load(ctx, Log(id), store.Revision(s.Revision()))
-	for _, e := range events {
+	for e, damage := range l.logs.Events(ctx, Log(id), store.Revision(s.Revision())) {
+		if damage != nil {
+			return damage
+		}
 		r, err := Decode(e)
 		if err == nil {
 			err = s.Apply(r)
@@ -69,7 +71,7 @@ func (l *Ledger) fold(ctx context.Context, id string, s *rollout.State, each fun
 		}
 		each(r)
 	}
-	return damage
+	return nil
 }
 
 // Load folds the log of a rollout. The error is a *fault.Error if there is no such rollout.

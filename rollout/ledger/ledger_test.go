@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -217,9 +218,9 @@ type slowStore struct{ store.Store }
 
 const slowness = 5 * time.Minute
 
-func (s slowStore) Load(ctx context.Context, log string, after store.Revision) ([]store.Event, error) {
+func (s slowStore) Events(ctx context.Context, log string, after store.Revision) iter.Seq2[store.Event, error] {
 	time.Sleep(slowness)
-	return s.Store.Load(ctx, log, after)
+	return s.Store.Events(ctx, log, after)
 }
 
 // TestSlowCreate checks that Create has its lease as long as it reads the other rollouts, so that no other process makes a

@@ -58,7 +58,7 @@ func begin(ctx context.Context, logs store.Logs, h *Hook, rollout string) error 
 // loadCursor reads a cursor. Without a record, its revision is 0.
 func loadCursor(ctx context.Context, logs store.Logs, h *Hook, rollout string) (*cursor, error) {
 	c := &cursor{logs: logs, log: cursorLog(h, rollout)}
-	events, err := logs.Load(ctx, c.log, 0)
+	events, err := store.Load(ctx, logs, c.log, 0)
 	if err != nil || len(events) == 0 {
 		return c, err
 	}
@@ -118,7 +118,7 @@ func Collect(ctx context.Context, logs store.Logs) error {
 		if held != nil { // another process sends events; the next call removes the position
 			continue
 		}
-		events, err := logs.Load(ctx, name, 0)
+		events, err := store.Load(ctx, logs, name, 0)
 		if err != nil {
 			return err
 		}

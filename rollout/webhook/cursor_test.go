@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,11 +64,11 @@ type unread struct {
 	t *testing.T
 }
 
-func (u unread) Load(ctx context.Context, log string, after store.Revision) ([]store.Event, error) {
+func (u unread) Events(ctx context.Context, log string, after store.Revision) iter.Seq2[store.Event, error] {
 	if log == ledger.Log(id) {
 		u.t.Errorf("the log is read")
 	}
-	return u.Store.Load(ctx, log, after)
+	return u.Store.Events(ctx, log, after)
 }
 
 // TestNothingLeft: an advance that is called each minute does not read the logs of all rollouts that have ended lately.

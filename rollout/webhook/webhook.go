@@ -146,7 +146,7 @@ func (d *Deliverer) pending(ctx context.Context, rollout string) (hooks []*Hook,
 				pending = pending || uint64(c.at) < e.Revision
 				continue
 			}
-			left, err := d.o.Logs.Load(ctx, ledger.Log(e.ID), c.at)
+			left, err := store.Load(ctx, d.o.Logs, ledger.Log(e.ID), c.at)
 			if err != nil {
 				return nil, false, err
 			}

@@ -25,6 +25,7 @@ import (
 	"bolt/rollout/gate"
 	"bolt/rollout/ledger"
 	"bolt/rollout/strategy"
+	"bolt/store"
 	"bolt/store/files"
 )
 
@@ -172,7 +173,7 @@ func hook(t *testing.T, url string, events ...any) *Hook {
 // lines are the events of a rollout as programs get them.
 func lines(t *testing.T, s *files.Store, id string) []string {
 	t.Helper()
-	events, err := s.Load(t.Context(), ledger.Log(id), 0)
+	events, err := store.Load(t.Context(), s, ledger.Log(id), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,12 +70,11 @@ func (w *worker) watch(ctx context.Context) bool {
 
 // rest sends the events that are left when the drive is over.
 func (w *worker) rest(ctx context.Context) bool {
-	events, err := w.d.o.Logs.Load(ctx, ledger.Log(w.feed.rollout), w.at)
-	if err != nil {
-		w.reason = err.Error()
-		return false
-	}
-	for _, e := range events {
+	for e, err := range w.d.o.Logs.Events(ctx, ledger.Log(w.feed.rollout), w.at) {
+		if err != nil {
+			w.reason = err.Error()
+			return false
+		}
 		if !w.take(ctx, e) {
 			return false
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,7 @@ func number(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
 // whole checks that a store has the numbers from 1 to last, and nothing else.
 func whole(t *testing.T, s *Store, last int) {
 	t.Helper()
-	events, err := s.Load(t.Context(), "log", 0)
+	events, err := store.Load(t.Context(), s, "log", 0)
 	must(t, err)
 	if len(events) != last {
 		t.Fatalf("%d events, want %d", len(events), last)
@@ -140,7 +141,7 @@ func TestZeroed(t *testing.T) {
 			clear(bad[at : at+n])
 			must(t, os.WriteFile(s.log("log"), bad, 0o600))
 			s := open(t, dir)
-			_, err := s.Load(t.Context(), "log", 0)
+			_, err := store.Load(t.Context(), s, "log", 0)
 			_, appendErr := s.Append(t.Context(), "log", 2, 0, json.RawMessage("3"))
 			for _, err := range []error{err, appendErr} {
 				if e, is := errors.AsType[*store.DamagedError](err); !is || e.Line < 3 || e.Line > 4 {
@@ -190,7 +191,7 @@ func TestEdited(t *testing.T) {
 			}
 			must(t, os.WriteFile(s.log("log"), edit(i, c.f), 0o600))
 			s := open(t, dir)
-			_, err := s.Load(t.Context(), "log", 0)
+			_, err := store.Load(t.Context(), s, "log", 0)
 			damage := func(err error) {
 				t.Helper()
 				if e, is := errors.AsType[*store.DamagedError](err); !is || e.File != s.log("log") || e.Line != c.line {
@@ -303,7 +304,7 @@ func child(dir string) {
 		fmt.Println(err)
 		return
 	}
-	events, err := s.Load(ctx, "log", 0)
+	events, err := store.Load(ctx, s, "log", 0)
 	for after := store.Revision(len(events)); err == nil; {
 		n := int(after)
 		if _, err = s.Put(ctx, []byte(strconv.Itoa(n))); err != nil {
@@ -345,7 +346,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		s := open(t, dir)
-		events, err := s.Load(t.Context(), "log", 0)
+		events, err := store.Load(t.Context(), s, "log", 0)
 		must(t, err)
 		if len(events) < told || len(events)%3 != 0 {
 			t.Fatalf("%d events, and %d were reported", len(events), told)
@@ -370,7 +371,7 @@ func TestOtherFile(t *testing.T) {
 	add(t, s, 0, 3)
 	whole(t, s, 3)
 	must(t, os.Remove(s.log("log")))
-	if events, err := s.Load(t.Context(), "log", 0); err != nil || len(events) != 0 {
+	if events, err := store.Load(t.Context(), s, "log", 0); err != nil || len(events) != 0 {
 		t.Errorf("%d events, %v", len(events), err)
 	}
 	add(t, open(t, s.Dir()), 0, 1)
@@ -382,7 +383,7 @@ func TestOtherFile(t *testing.T) {
 
 func TestPermissions(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"))
-	if _, err := s.Load(t.Context(), "log", 0); err != nil {
+	if _, err := store.Load(t.Context(), s, "log", 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.Dir()); !os.IsNotExist(err) {
@@ -427,7 +428,10 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte(`{"sum":"`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var events []store.Event
-		end, err := read(t.Context(), bytes.NewReader(text), "log", tail{}, int64(len(text)), func(e store.Event) { events = append(events, e) })
+		end, err := read(t.Context(), bytes.NewReader(text), "log", tail{}, int64(len(text)), func(p *part) *part {
+			events = append(events, p.events...)
+			return new(part)
+		})
 		if _, is := errors.AsType[*store.DamagedError](err); err != nil && !is {
 			t.Fatal(err)
 		}
@@ -444,7 +448,10 @@ func FuzzLog(f *testing.F) {
 			l.appendTo(&out, v)
 		}
 		again := 0
-		if _, err := read(t.Context(), bytes.NewReader(out.Bytes()), "log", tail{}, int64(out.Len()), func(store.Event) { again++ }); err != nil || again != len(events) {
+		if _, err := read(t.Context(), bytes.NewReader(out.Bytes()), "log", tail{}, int64(out.Len()), func(p *part) *part {
+			again += len(p.events)
+			return p
+		}); err != nil || again != len(events) {
 			t.Fatalf("%d events, then %d: %v", len(events), again, err)
 		}
 	})
@@ -528,7 +535,7 @@ func BenchmarkLoad(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if list, err := other.Load(b.Context(), "log", 0); err != nil || len(list) != events {
+		if list, err := store.Load(b.Context(), other, "log", 0); err != nil || len(list) != events {
 			b.Fatal(len(list), err)
 		}
 	}
@@ -548,11 +555,11 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// TestWatchInParts watches a log that is longer than one read, and has an Append that is longer than one read.
-func TestWatchInParts(t *testing.T) {
+// TestParts reads a log that is longer than one read, and has an Append that is longer than one read.
+func TestParts(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	long := json.RawMessage(`"` + strings.Repeat("x", watched/3) + `"`)
+	long := json.RawMessage(`"` + strings.Repeat("x", window/3) + `"`)
 	rev, err := s.Append(t.Context(), "log", 0, 0, long)
 	must(t, err)
 	rev, err = s.Append(t.Context(), "log", rev, 0, slices.Repeat([]json.RawMessage{long}, 8)...)
@@ -561,14 +568,48 @@ func TestWatchInParts(t *testing.T) {
 		rev, err = s.Append(t.Context(), "log", rev, 0, long)
 		must(t, err)
 	}
-	n := store.Revision(0)
-	for e, err := range open(t, dir).Watch(t.Context(), "log", 0) {
-		must(t, err)
-		if n++; e.Revision != n || len(e.Data) != len(long) {
-			t.Fatalf("event %d is %d with %d bytes", n, e.Revision, len(e.Data))
+	for name, events := range map[string]iter.Seq2[store.Event, error]{
+		"Watch": open(t, dir).Watch(t.Context(), "log", 0), "Events": open(t, dir).Events(t.Context(), "log", 0),
+	} {
+		n := store.Revision(0)
+		for e, err := range events {
+			must(t, err)
+			if n++; e.Revision != n || !bytes.Equal(e.Data, long) {
+				t.Fatalf("%s: event %d is %d with %d bytes", name, n, e.Revision, len(e.Data))
+			}
+			if n == rev { // Watch does not end
+				break
+			}
 		}
-		if n == rev {
-			return
+		if n != rev {
+			t.Errorf("%s: %d events", name, n)
+		}
+	}
+	for e, err := range open(t, dir).Events(t.Context(), "log", 0) {
+		if must(t, err); e.Revision == 2 { // a reader that stops early
+			break
+		}
+	}
+	// Damage and a torn tail are found behind the first read, too.
+	file := filepath.Join(dir, "logs", "log.jsonl")
+	text, err := os.ReadFile(file)
+	must(t, err)
+	last := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
+	for name, tt := range map[string]struct {
+		change func(text []byte)
+		events store.Revision
+		line   int
+	}{
+		"edited": {func(text []byte) { text[last-2] = 'y' }, rev - 2, int(rev) - 1},
+		"torn":   {func(text []byte) { clear(text[last+200 : len(text)-200]) }, rev - 1, 0},
+	} {
+		changed := slices.Clone(text)
+		tt.change(changed)
+		must(t, os.WriteFile(file, changed, 0o600))
+		events, err := store.Load(t.Context(), open(t, dir), "log", 0)
+		damaged, _ := errors.AsType[*store.DamagedError](err)
+		if len(events) != int(tt.events) || (tt.line > 0) != (damaged != nil) || damaged != nil && damaged.Line != tt.line {
+			t.Errorf("%s: %d events, %v", name, len(events), err)
 		}
 	}
 }

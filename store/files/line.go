@@ -45,6 +45,24 @@ type verifier struct {
 	last []byte // "" before the first line
 	next [sumDigits]byte
 	raw  [sha256.Size]byte
+	time clock
+}
+
+// A clock parses the times of lines. All lines of an Append have the same time.
+type clock struct {
+	text string
+	time time.Time
+}
+
+func (c *clock) parse(text []byte) (time.Time, error) {
+	if string(text) != c.text {
+		at, err := time.Parse(time.RFC3339Nano, string(text))
+		if err != nil {
+			return at, err
+		}
+		c.text, c.time = string(text), at
+	}
+	return c.time, nil
 }
 
 func newVerifier(last string) *verifier {
@@ -103,26 +121,26 @@ func (v *verifier) line(text []byte) (line, error) {
 		return l, errSum
 	}
 	v.last = append(v.last[:0], sum...)
-	return fields(rest)
+	return fields(rest, &v.time)
 }
 
 // fields reads the text after the sum of a line.
-func fields(rest []byte) (line, error) {
+func fields(rest []byte, clock *clock) (line, error) {
 	var l line
 	rest, is := bytes.CutPrefix(rest, []byte(partRevision))
-	cut := func(part string) string {
+	cut := func(part string) []byte {
 		before, after, found := bytes.Cut(rest, []byte(part))
 		is = is && found
 		rest = after
-		return string(before)
+		return before
 	}
-	number := func(text string) uint64 {
-		n, err := strconv.ParseUint(text, 10, 64)
+	number := func(text []byte) uint64 {
+		n, err := strconv.ParseUint(string(text), 10, 64)
 		is = is && err == nil
 		return n
 	}
 	l.Revision = store.Revision(number(cut(partTime)))
-	at, err := time.Parse(time.RFC3339Nano, cut(partFence))
+	at, err := clock.parse(cut(partFence))
 	l.Time = at
 	l.Fence = store.Fence(number(cut(partMore)))
 	l.more = number(cut(partData))
@@ -147,7 +165,7 @@ func torn(rest []byte, end store.Revision) bool {
 		if len(text) < headSize || !bytes.HasPrefix(text, []byte(partSum)) {
 			continue
 		}
-		l, err := fields(text[headSize:])
+		l, err := fields(text[headSize:], new(clock))
 		if err != nil {
 			continue
 		}

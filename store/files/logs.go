@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"bolt/internal/appendfile"
-	"bolt/internal/ownfile"
 	"bolt/store"
 )
 
@@ -58,103 +55,6 @@ func (s *Store) learn(log string, t tail) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tails[log] = t
-}
-
-// read reads the lines of a file from a tail to size, and calls each for the events of complete
-// appends. It returns the new tail. Lines after the new tail are torn. The Data of all events share one buffer.
-func read(ctx context.Context, f io.ReaderAt, path string, t tail, size int64, each func(store.Event)) (tail, error) {
-	if size <= t.offset {
-		return t, nil
-	}
-	rest := make([]byte, size-t.offset)
-	n, err := f.ReadAt(rest, t.offset)
-	if err != nil && err != io.EOF {
-		return t, err
-	}
-	rest = rest[:n]        // another process can have cut the file
-	var open []store.Event // of an Append that is not complete
-	var last store.Revision
-	at := t
-	v := newVerifier(t.sum)
-	for ctx.Err() == nil {
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 { // a line that is whole but for its end was not synced
-			return t, nil
-		}
-		at.line++
-		l, err := v.line(rest[:end])
-		if err == nil && l.Revision != at.revision+1 {
-			err = errSum
-		}
-		if err != nil {
-			if torn(rest, last) {
-				return t, nil
-			}
-			return t, &store.DamagedError{File: path, Line: at.line, Why: err.Error()}
-		}
-		rest = rest[end+1:]
-		at.offset += int64(end + 1)
-		at.revision, at.fence = l.Revision, max(at.fence, l.Fence)
-		if open = append(open, l.Event); l.more > 0 {
-			last = l.end()
-			continue
-		}
-		for _, e := range open {
-			each(e)
-		}
-		at.sum = v.sum()
-		open, last, t = open[:0], 0, at
-	}
-	return t, context.Cause(ctx)
-}
-
-// Load implements store.Logs.
-func (s *Store) Load(ctx context.Context, log string, after store.Revision) ([]store.Event, error) {
-	if err := checked(ctx, log); err != nil {
-		return nil, err
-	}
-	t := s.known(log)
-	if after < t.revision {
-		t = tail{}
-	}
-	var events []store.Event
-	t, _, err := s.follow(ctx, log, t, math.MaxInt64, func(e store.Event) {
-		if e.Revision > after {
-			if len(events) == cap(events) {
-				events = slices.Grow(events, max(16, 3*len(events))) // a log is long, or it has a few new events
-			}
-			events = append(events, e)
-		}
-	})
-	if _, damaged := errors.AsType[*store.DamagedError](err); damaged {
-		return events, err
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.learn(log, t)
-	return events, nil
-}
-
-// follow reads the lines of a log behind a tail: at most so many bytes. more reports whether the log has further bytes.
-func (s *Store) follow(ctx context.Context, log string, t tail, most int64, each func(store.Event)) (end tail, more bool, err error) {
-	path := s.log(log)
-	f, err := ownfile.Open(path, os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return tail{}, false, nil
-	}
-	if err != nil {
-		return t, false, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return t, false, err
-	}
-	t = t.of(info)
-	rest := info.Size() - t.offset
-	end, err = read(ctx, f, path, t, t.offset+min(rest, most), each)
-	return end, rest > most, err
 }
 
 // Append implements store.Logs.
@@ -219,7 +119,7 @@ func (s *Store) end(ctx context.Context, f *appendfile.File, log string) (tail, 
 	if err != nil {
 		return tail{}, 0, err
 	}
-	t, err := read(ctx, f, path, s.known(log).of(info), size, func(store.Event) {})
+	t, err := read(ctx, f, path, s.known(log).of(info), size, again)
 	return t, size, err
 }
 
@@ -251,10 +151,6 @@ func write(f *appendfile.File, t tail, fence store.Fence, events []json.RawMessa
 // pause is the time between two reads of a watched log.
 const pause = 100 * time.Millisecond
 
-// watched is the number of bytes that Watch reads at once. A consumer can be slow, and the log of a large rollout must not wait
-// for it in memory.
-const watched = 1 << 20
-
 // Watch implements store.Logs.
 func (s *Store) Watch(ctx context.Context, log string, after store.Revision) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
@@ -264,37 +160,29 @@ func (s *Store) Watch(ctx context.Context, log string, after store.Revision) ite
 		}
 		tick := time.NewTicker(pause)
 		defer tick.Stop()
+		work, stop := context.WithCancel(ctx)
+		defer stop()
 		var t tail
-		most := int64(watched)
-		for ctx.Err() == nil {
-			var events []store.Event
+		for {
 			var err error
-			more := false
 			if info, serr := os.Lstat(s.log(log)); serr != nil || t.file == nil || info.Size() != t.offset {
-				t, more, err = s.follow(ctx, log, t, most, func(e store.Event) { events = append(events, e) })
+				t, err = s.follow(work, log, t, func(p *part) *part {
+					for _, e := range p.events {
+						if e.Revision > after && work.Err() == nil {
+							if after = e.Revision; !yield(e, nil) {
+								stop()
+							}
+						}
+					}
+					return p
+				})
 			}
-			if more && len(events) == 0 { // the lines of the next Append are longer
-				most *= 2
-			} else {
-				most = watched
-			}
-			for _, e := range events {
-				if e.Revision <= after {
-					continue
-				}
-				if !yield(e, nil) {
-					return
-				}
-				after = e.Revision
-			}
-			if err != nil {
-				if ctx.Err() == nil {
-					yield(store.Event{}, err)
-				}
+			if work.Err() != nil {
 				return
 			}
-			if more {
-				continue
+			if err != nil {
+				yield(store.Event{}, err)
+				return
 			}
 			select {
 			case <-ctx.Done():

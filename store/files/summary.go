@@ -156,7 +156,7 @@ func lastLine(f io.ReaderAt, size int64) (ending, error) {
 		if len(text) < headSize || !bytes.HasPrefix(text, []byte(partSum)) {
 			return ending{}, nil
 		}
-		l, err := fields(text[headSize:])
+		l, err := fields(text[headSize:], new(clock))
 		if err != nil || l.more > 0 {
 			return ending{}, nil //nolint:nilerr // Load finds out
 		}

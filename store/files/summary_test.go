@@ -81,7 +81,7 @@ func TestSummaryOfDamagedLog(t *testing.T) {
 		if err != nil || (values != nil) != c.summary {
 			t.Errorf("%s: %s, %v", name, values, err)
 		}
-		events, err := other.Load(t.Context(), "log", 0)
+		events, err := store.Load(t.Context(), other, "log", 0)
 		if _, damaged := errors.AsType[*store.DamagedError](err); len(events) != c.events || damaged != c.damaged {
 			t.Errorf("%s: %d events, %v", name, len(events), err)
 		}

@@ -2,6 +2,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,7 +152,7 @@ func parallelPuts(t *testing.T, a, b store.Store) {
 
 func logs(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
-	events, err := a.Load(ctx, "log", 0)
+	events, err := store.Load(ctx, a, "log", 0)
 	must(t, err)
 	check(t, events, 1, 0)
 	r, err := a.Append(ctx, "log", 0, 0, numbers(1, 3)...)
@@ -166,7 +167,7 @@ func logs(t *testing.T, a, b store.Store) {
 	}
 	for after := range 6 {
 		for _, s := range []store.Store{a, b} {
-			events, err := s.Load(ctx, "log", store.Revision(after))
+			events, err := store.Load(ctx, s, "log", store.Revision(after))
 			must(t, err)
 			check(t, events, after+1, max(4, after))
 		}
@@ -205,7 +206,7 @@ func conflict(t *testing.T, a, b store.Store) {
 	refused(b, 0, 2)
 	refused(b, 1, 2)
 	refused(a, 3, 2)
-	events, err := b.Load(ctx, "log", 0)
+	events, err := store.Load(ctx, b, "log", 0)
 	must(t, err)
 	check(t, events, 1, 2)
 }
@@ -237,7 +238,7 @@ func parallelAppends(t *testing.T, a, b store.Store) {
 		})
 	}
 	all.Wait()
-	events, err := a.Load(t.Context(), "log", 0)
+	events, err := store.Load(t.Context(), a, "log", 0)
 	must(t, err)
 	check(t, events, 1, workers*each)
 }
@@ -255,6 +256,7 @@ func watch(t *testing.T, a, b store.Store) {
 				t.Error(err)
 				return
 			}
+			e.Data = bytes.Clone(e.Data)
 			seen = append(seen, e)
 			next <- true
 		}
@@ -276,6 +278,7 @@ func watchFromRevision(t *testing.T, a, b store.Store) {
 	var seen []store.Event
 	for e, err := range b.Watch(t.Context(), "log", 3) {
 		must(t, err)
+		e.Data = bytes.Clone(e.Data)
 		if seen = append(seen, e); len(seen) == 2 {
 			break
 		}
@@ -301,7 +304,7 @@ func fence(t *testing.T, a, b store.Store) {
 	if _, is := errors.AsType[*store.FencedError](err); !is {
 		t.Errorf("a lower fence: %v", err)
 	}
-	events, err := a.Load(ctx, "log", 0)
+	events, err := store.Load(ctx, a, "log", 0)
 	must(t, err)
 	check(t, events, 1, 4)
 	for i, want := range []store.Fence{3, 0, 3, 4} {
@@ -394,7 +397,7 @@ func ended(t *testing.T, a, _ store.Store) {
 		"Get":       func() error { _, err := a.Get(ctx, d); return err },
 		"Has":       func() error { _, err := a.Has(ctx, d); return err },
 		"Remove":    func() error { return a.Remove(ctx, d) },
-		"Load":      func() error { _, err := a.Load(ctx, "log", 0); return err },
+		"Events":    func() error { _, err := store.Load(ctx, a, "log", 0); return err },
 		"Append":    func() error { _, err := a.Append(ctx, "log", 1, 0, number(2)); return err },
 		"Lease":     func() error { _, err := a.Lease(ctx, "x", "ada", time.Hour); return err },
 		"Held":      func() error { _, err := a.Held(ctx, "x"); return err },
@@ -420,7 +423,7 @@ func misuse(t *testing.T, a, _ store.Store) {
 		"Get":            func() error { _, err := a.Get(ctx, "../../etc/passwd"); return err },
 		"Has":            func() error { _, err := a.Has(ctx, ""); return err },
 		"Remove":         func() error { return a.Remove(ctx, "x") },
-		"Load":           func() error { _, err := a.Load(ctx, "../x", 0); return err },
+		"Events":         func() error { _, err := store.Load(ctx, a, "../x", 0); return err },
 		"Append":         func() error { _, err := a.Append(ctx, "X", 0, 0, number(1)); return err },
 		"Append data":    func() error { _, err := a.Append(ctx, "x", 0, 0, number(1), json.RawMessage(`{`)); return err },
 		"Lease":          func() error { _, err := a.Lease(ctx, "/x", "ada", time.Hour); return err },
@@ -434,7 +437,7 @@ func misuse(t *testing.T, a, _ store.Store) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	events, err := a.Load(ctx, "x", 0)
+	events, err := store.Load(ctx, a, "x", 0)
 	must(t, err)
 	check(t, events, 1, 0)
 }

@@ -92,7 +92,7 @@ func summary(t *testing.T, a, b store.Store) {
 }
 
 func last(t *testing.T, s store.Store) store.Revision {
-	events, err := s.Load(t.Context(), "busy", 0)
+	events, err := store.Load(t.Context(), s, "busy", 0)
 	if err != nil {
 		t.Error(err)
 	}
@@ -155,7 +155,7 @@ func drop(t *testing.T, a, b store.Store) {
 		must(t, l.Release(ctx))
 		refused(3, 0)
 		isSummary(t, a, "log", 1)
-		events, err := a.Load(ctx, "log", 0)
+		events, err := store.Load(ctx, a, "log", 0)
 		must(t, err)
 		check(t, events, 1, 0)
 		names, err := a.Names(ctx, "")

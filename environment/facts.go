@@ -12,6 +12,7 @@ import (
 	"bolt/format/ordered"
 	"bolt/format/valuedata"
 	"bolt/format/yaml"
+	"bolt/puppet/eval"
 	"bolt/puppet/value"
 )
 
@@ -108,6 +109,18 @@ type Odd struct {
 	Refused    []error  // about left-out variables of the inventory or of a plan, whose names are invalid
 }
 
+// Logs returns the problems as warnings.
+func (o *Odd) Logs() []eval.Log {
+	var list []eval.Log
+	for _, text := range o.Overridden {
+		list = append(list, eval.Log{Level: eval.Warning, Kind: "variable-overridden", Msg: text})
+	}
+	for _, err := range o.Refused {
+		list = append(list, eval.Log{Level: eval.Warning, Kind: "variable-refused", Msg: err.Error()})
+	}
+	return list
+}
+
 // Node returns the node of a target, as Bolt compiles for it: the target's name is the
 // name of the certificate and of the environment. Facts override the variables in Given
 // and those of a plan, which override the inventory's variables.
@@ -116,16 +129,29 @@ func (t *Target) Node() (n Node, odd Odd, err error) {
 	if err != nil {
 		return Node{}, odd, fmt.Errorf("the facts of the inventory cannot be used: %w", err)
 	}
-	vars, err := Hash(t.Vars)
+	vars, odd, err := t.Variables(facts)
 	if err != nil {
-		return Node{}, odd, fmt.Errorf("the variables of the inventory cannot be used: %w", err)
+		return Node{}, odd, err
 	}
 	name := value.String(t.Name)
-	var top value.HashBuilder
-	for k, v := range facts.All() {
-		top.Put(k, v)
+	host, domain, qualified := strings.Cut(t.Name, ".")
+	var in value.Value = value.Undef{}
+	if qualified {
+		in = value.String(domain)
 	}
-	top.Put(value.String("environment"), name)
+	return Node{
+		Facts: facts, Variables: facts.With(value.String("environment"), name).Merge(vars), Trusted: trusted(name, value.String(host), in),
+		Server: value.NewHash(value.Entry{Key: value.String("environment"), Value: name}),
+	}, odd, nil
+}
+
+// Variables returns the variables of the target that facts do not override, and that are not facts themselves.
+func (t *Target) Variables(facts *value.Hash) (top *value.Hash, odd Odd, err error) {
+	vars, err := Hash(t.Vars)
+	if err != nil {
+		return nil, odd, fmt.Errorf("the variables of the inventory cannot be used: %w", err)
+	}
+	var b value.HashBuilder
 	put := func(what, k string, v value.Value) error {
 		if _, is := facts.GetString(k); is {
 			odd.Overridden = append(odd.Overridden, fmt.Sprintf("%s $%s is overridden by the fact of the same name", what, k))
@@ -134,7 +160,7 @@ func (t *Target) Node() (n Node, odd Odd, err error) {
 		if err := CheckVariable(k); err != nil {
 			return err
 		}
-		top.Put(value.String(k), v)
+		b.Put(value.String(k), v)
 		return nil
 	}
 	for k, v := range vars.All() {
@@ -162,18 +188,10 @@ func (t *Target) Node() (n Node, odd Odd, err error) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.Given)) {
 		if err := put("The variable", k, value.String(t.Given[k])); err != nil {
-			return Node{}, odd, err
+			return nil, odd, err
 		}
 	}
-	host, domain, qualified := strings.Cut(t.Name, ".")
-	var in value.Value = value.Undef{}
-	if qualified {
-		in = value.String(domain)
-	}
-	return Node{
-		Facts: facts, Variables: top.Build(), Trusted: trusted(name, value.String(host), in),
-		Server: value.NewHash(value.Entry{Key: value.String("environment"), Value: name}),
-	}, odd, nil
+	return b.Build(), odd, nil
 }
 
 // Plan returns the node of a plan: it has no facts, only variables of the command line.

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"strings"
+
 	"bolt/format/ordered"
 	"bolt/transport"
 )
@@ -37,6 +39,31 @@ func RevealMap(m *ordered.Map) *ordered.Map {
 		return nil
 	}
 	return Reveal(m).(*ordered.Map)
+}
+
+// Secrets returns the secret texts in the facts and variables of a target, also without the blanks around them.
+func (d *Data) Secrets() []string {
+	return appendSecrets(appendSecrets(nil, d.Facts), d.Vars)
+}
+
+func appendSecrets(list []string, v any) []string {
+	switch v := v.(type) {
+	case transport.Secret:
+		text := v.Reveal()
+		list = append(list, text)
+		if trimmed := strings.TrimSpace(text); trimmed != text {
+			list = append(list, trimmed)
+		}
+	case *ordered.Map:
+		for _, e := range v.All() {
+			list = appendSecrets(list, e)
+		}
+	case []any:
+		for _, e := range v {
+			list = appendSecrets(list, e)
+		}
+	}
+	return list
 }
 
 // hides reports whether data contains a transport.Secret value.

@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,9 @@ groups:
 	d, err := targets[0].Data(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := d.Secrets(); !slices.Equal(got, []string{"canary3", "canary1", "canary2", "seen"}) {
+		t.Errorf("secrets: %v", got)
 	}
 	config, err := targets[0].Config(t.Context())
 	if err != nil {

@@ -32,12 +32,6 @@ type Manifest struct {
 	Log func(ctx context.Context, t *inventory.Target, l eval.Log)
 }
 
-// The kinds of warnings about the variables of a target.
-const (
-	warnOverridden = "variable-overridden"
-	warnRefused    = "variable-refused"
-)
-
 // Compile is the function for Apply.Compile. If it returns ErrMoreFacts, it has logged nothing.
 func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error) {
 	data, err := t.Data(ctx)
@@ -65,11 +59,8 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 			m.Log(ctx, t, l)
 		}
 	}
-	for _, text := range odd.Overridden {
-		log(eval.Log{Level: eval.Warning, Kind: warnOverridden, Msg: text})
-	}
-	for _, err := range odd.Refused {
-		log(eval.Log{Level: eval.Warning, Kind: warnRefused, Msg: err.Error()})
+	for _, l := range odd.Logs() {
+		log(l)
 	}
 	if m.Loose {
 		node.Strict, node.LooseVariables = eval.StrictWarning, true
@@ -94,6 +85,7 @@ func (m *Manifest) Compile(ctx context.Context, t *inventory.Target, facts *orde
 	if err != nil {
 		return nil, err
 	}
+	made.Catalog.Conceal(data.Secrets())
 	return made.Catalog, nil
 }
 

@@ -159,6 +159,9 @@ func (c *Classifier) classify(ctx context.Context, n *site.Node) error {
 		for _, name := range []string{"environment", "facts", "trusted", "server_facts"} {
 			h = h.Without(value.String(name))
 		}
+		if n.Variables != nil {
+			h = n.Variables.Merge(h)
+		}
 		n.Variables = h
 	}
 	switch v := m.Value("environment").(type) {

@@ -37,6 +37,20 @@ type Compiler interface {
 	Compile(ctx context.Context, n Node) (*compile.Result, error)
 }
 
+// Concealing returns a compiler that marks the parameters with secrets of the node (Node.Secrets) as sensitive.
+func Concealing(c Compiler) Compiler { return concealing{c} }
+
+type concealing struct{ Compiler }
+
+// Compile implements Compiler.
+func (c concealing) Compile(ctx context.Context, n Node) (*compile.Result, error) {
+	made, err := c.Compiler.Compile(ctx, n)
+	if err == nil {
+		made.Catalog.Conceal(n.Secrets)
+	}
+	return made, err
+}
+
 // CompileAll compiles the catalogs of nodes, as many at a time as there are processors. They come
 // in the order of the nodes. A warning about a type that a module defines in Ruby is in the Logs of
 // the first node only. limit is the time limit of each node; 0 is no limit. The Log of a Node is

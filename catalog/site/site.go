@@ -214,12 +214,14 @@ type Node struct {
 	Name    string // the certname
 	Facts   *value.Hash
 	Classes []string // are evaluated after the node definition; names in lower case
-	// A classifier assigns the other fields. Declared are classes with parameters, Variables (nil
-	// for none) are variables of the top scope, and Environment is a name; "" means the environment
-	// of the compiler.
+	// Variables are variables of the top scope, of the inventory and of a classifier; nil for none. A classifier also
+	// assigns Declared, which are classes with parameters, and Environment, which is a name; "" means the
+	// environment of the compiler.
 	Declared    []compile.Class
 	Variables   *value.Hash
 	Environment string
+	// Secrets are texts in Facts and Variables that must stay secret in the catalog ([Concealing]).
+	Secrets []string
 	// Resolve makes bolt's compiler call the functions of Deferred values.
 	Resolve bool
 	// As contains the variables and facts of programs, in place of Facts and Variables. If As is nil,

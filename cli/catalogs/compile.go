@@ -113,10 +113,15 @@ func (v *Invocation) Say(node string, l eval.Log) {
 	case eval.Info:
 		v.Logs.Logger().Info(msg)
 	case eval.Warning:
-		v.Logs.Warn("catalog_"+strings.ReplaceAll(cmp.Or(l.Kind, "warning"), "-", "_"), msg)
+		v.Logs.Warn(warningID(l), msg)
 	default:
 		fmt.Fprintf(v.Console, "%s: %s\n", l.Level, safetext.TerminalString(msg))
 	}
+}
+
+// warningID returns the ID of a warning of a compilation.
+func warningID(l eval.Log) string {
+	return "catalog_" + strings.ReplaceAll(cmp.Or(l.Kind, "warning"), "-", "_")
 }
 
 // storeOptions returns the options for a catalog in PuppetDB's form.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"bolt/catalog/site"
+	"bolt/environment"
 	"bolt/facts"
 	"bolt/format/fault"
 	"bolt/format/ordered"
@@ -41,8 +42,29 @@ func (v *Invocation) nodes(ctx context.Context, o *selection) ([]site.Node, erro
 		if nodes[i], err = site.NodeOf(t.Name, data.FactsOver(others), o.classes); err != nil {
 			return nil, err
 		}
+		if err := v.addVariables(&nodes[i], data); err != nil {
+			return nil, err
+		}
 	}
 	return nodes, nil
+}
+
+// addVariables gives a node the variables of its target, as bolt apply does.
+func (v *Invocation) addVariables(n *site.Node, data *inventory.Data) error {
+	n.Secrets = data.Secrets()
+	if data.Vars.Len() == 0 {
+		return nil
+	}
+	of := environment.Target{Name: n.Name, Vars: inventory.RevealMap(data.Vars)}
+	vars, odd, err := of.Variables(n.Facts)
+	if err != nil {
+		return fault.New(site.Kind, "The catalog of %s: %v", n.Name, err)
+	}
+	n.Variables = vars
+	for _, l := range odd.Logs() {
+		v.Logs.WarnEach(warningID(l), n.Name+": "+l.Msg)
+	}
+	return nil
 }
 
 // storedNode returns the node of --node with its facts in PuppetDB.

@@ -191,6 +191,22 @@ func TestApproval(t *testing.T) {
 	g.refuse(ok("bob"), "wave 1 has started already")
 }
 
+// TestWithoutDriver: a command is visible at once, also if no driver follows it.
+func TestWithoutDriver(t *testing.T) {
+	g := play(t, "order: [name]\nstrategy: {waves: [{count: 1}, {rest: true}]}\napprovals: {before: [rest], users: [ann, bob], need: 2}", 3)
+	g.all(OutcomeDone)
+	g.do(&DriverStopped{Session: "a"})
+	c := g.s.Created()
+	g.do(&Approved{By: "ann", Wave: 2, Release: c.Release, Strategy: c.StrategyDigest})
+	g.is(AwaitingApproval, "wave 2 (rest) waits for approval by ann, bob: 1 of 2")
+	g.do(&Approved{By: "bob", Wave: 2, Release: c.Release, Strategy: c.StrategyDigest})
+	g.is(AwaitingApproval, "wave 2 (rest) is approved by ann, bob, and starts with the next driver")
+	g.do(&Paused{By: "ann", Reason: "lunch"})
+	g.is(PausedPhase, "paused by ann: lunch")
+	g.do(&AbortRequested{By: "bob", Mode: Drain})
+	g.is(Aborting, "aborted by bob")
+}
+
 func TestReject(t *testing.T) {
 	g := play(t, "strategy: {waves: [{rest: true, approve: [ann]}]}", 3)
 	g.refuse(&Rejected{By: "ann", Wave: 2}, "does not wait for an approval")

@@ -234,9 +234,6 @@ func (s *State) Last() time.Time { return s.clock.last }
 // caller must not change it.
 func (s *State) Created() *Created { return s.created }
 
-// Phase returns the state of the rollout, and the reason for it.
-func (s *State) Phase() (Phase, string) { return s.phase, s.reason }
-
 // Ended reports whether the rollout is at its end.
 func (s *State) Ended() bool { return s.phase.Ended() }
 

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"bolt/rollout/gate"
@@ -35,15 +37,34 @@ type NodeStatus struct {
 	Changes  int       `json:"changes,omitempty"` // resources that the last run has left, because of noop mode
 }
 
+// Phase returns the state of the rollout, and the reason for it. A command counts at once, also if no driver has followed it yet.
+func (s *State) Phase() (Phase, string) {
+	if s.created == nil || s.phase.Ended() {
+		return s.phase, s.reason
+	}
+	d := &decision{State: s, now: s.clock.last, at: s.clock.adjust(s.clock.last)}
+	if s.stop.end != "" || s.paused {
+		return d.phaseNow()
+	}
+	if wave, need, by := s.Approval(d.now); s.phase == AwaitingApproval && wave > 0 {
+		if len(by) < need.Need {
+			return d.waits()
+		}
+		return s.phase, fmt.Sprintf("wave %d (%s) is approved by %s, and starts with the next driver", wave, s.created.Waves[s.wave].Name, strings.Join(by, ", "))
+	}
+	return s.phase, s.reason
+}
+
 // Status returns the present state for people and programs.
 func (s *State) Status() Status {
 	if s.created == nil {
 		return Status{}
 	}
 	st := Status{
-		Rollout: s.created.Rollout, Release: s.created.Release, State: s.phase, Reason: s.reason, Wave: s.wave,
+		Rollout: s.created.Rollout, Release: s.created.Release, Wave: s.wave,
 		Waves: make([]WaveStatus, 0, len(s.created.Waves)), Nodes: make(map[string]NodeStatus, len(s.nodes)),
 	}
+	st.State, st.Reason = s.Phase()
 	for w := range s.created.Waves {
 		wave := WaveStatus{Name: s.created.Waves[w].Name, State: s.waveState(w + 1), Nodes: make([]string, 0, len(s.created.Waves[w].Nodes))}
 		for _, i := range s.created.Waves[w].Nodes {

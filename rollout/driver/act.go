@@ -79,6 +79,10 @@ func (d *driver) act(e rollout.Event) {
 		d.hook(e)
 	case *rollout.GateMeasure:
 		d.measure(e)
+	case *rollout.Ended: // no node is in work, so these are previews and measurements, which nothing needs any more
+		for _, j := range d.jobs {
+			j.cancel(errStop)
+		}
 	}
 }
 

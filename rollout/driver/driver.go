@@ -135,7 +135,7 @@ func Drive(ctx context.Context, o Options) (*End, error) {
 	d := &driver{
 		o: o, ledger: ledger.In(o.Logs), fence: lease.Fence(), work: work,
 		results: make(chan result), changed: make(chan uint64, 1), lost: make(chan error, 1), jobs: make(map[string]*job),
-		places: &places{logs: o.Logs, holder: o.Holder, leases: make(map[int]store.Lease)},
+		places: &places{logs: o.Logs, holder: o.Holder, leases: make(map[int]*place)},
 	}
 	d.wg.Go(func() { d.renew(work, lease) })
 	end, err := d.run(ctx)

@@ -204,6 +204,24 @@ func TestCommands(t *testing.T) {
 			}
 		})
 	})
+	t.Run("abort in a preview", func(t *testing.T) {
+		for _, mode := range []rollout.AbortMode{rollout.Drain, rollout.Cancel} {
+			synctest.Test(t, func(t *testing.T) {
+				m, f := newMemory(), newNodes()
+				f.takes = time.Hour
+				begin(t, m, "strategy: {noop_first: {all: true}, concurrency: {max: 2}, node: {timeout: 2h}}", 3)
+				go func() {
+					time.Sleep(time.Second)
+					command(t, m, &rollout.AbortRequested{Mode: mode, By: "bob"})
+				}()
+				start := time.Now()
+				end, err := drive(t.Context(), m, f, func(o *Options) { o.Warn = func(_, text string) { t.Errorf("warning: %s", text) } })
+				if err != nil || end.Phase != rollout.Aborted || time.Since(start) > time.Minute {
+					t.Fatalf("%s: %+v, %v after %v", mode, end, err, time.Since(start))
+				}
+			})
+		}
+	})
 	t.Run("approve", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m, f := newMemory(), newNodes()

@@ -30,6 +30,8 @@ type memory struct {
 	// before is called with the number of each append. Its error is that of the append; kept tells that the events are
 	// recorded all the same.
 	before func(n int) (err error, kept bool)
+	// renewal returns the error of the renewal of a lease; nil lets all be renewed.
+	renewal func(name string) error
 }
 
 func newMemory() *memory {
@@ -154,6 +156,11 @@ func (l *lease) Fence() store.Fence { return l.fence }
 func (l *lease) Renew(_ context.Context, ttl time.Duration) error {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
+	if l.m.renewal != nil {
+		if err := l.m.renewal(l.name); err != nil {
+			return err
+		}
+	}
 	if now := l.m.leases[l.name]; now != l {
 		return &store.HeldError{Name: l.name, Holder: now.by, Until: now.until}
 	}

@@ -144,7 +144,7 @@ func (d *driver) load(ctx context.Context) error {
 // something can become due.
 func (d *driver) turn(ctx context.Context) (next time.Time, err error) {
 	for {
-		d.lostPlaces()
+		d.lostPlaces(ctx)
 		after := d.state.Revision()
 		var records []rollout.Record
 		if records, next, err = d.decide(); err != nil {
@@ -221,6 +221,7 @@ func (d *driver) decide() (records []rollout.Record, next time.Time, err error) 
 			d.pending = append(d.pending, e)
 		case e.Type() == (*rollout.DriverStarted)(nil).Type():
 			return nil, next, fmt.Errorf("rollout %s: %w", d.o.Rollout, err)
+		case d.state.Ended(): // a preview or a measurement was stopped
 		default: // a result can come too late: a gate was promoted while it was measured
 			d.warn("rollout_event", "An event of rollout %s is dropped: %v", d.o.Rollout, err)
 		}

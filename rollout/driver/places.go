@@ -20,15 +20,32 @@ type places struct {
 	holder string
 
 	mu     sync.Mutex
-	leases map[int]store.Lease // by place, from 1
+	leases map[int]*place // by number, from 1
 }
+
+// A place is a lease, and the time at which it ends unless it is renewed. Another driver can have the place then, so no node can begin in it. The time is
+// that of the wall clock, because the monotonic clock stands still while the machine is suspended.
+type place struct {
+	lease store.Lease
+	until time.Time
+}
+
+// term is the end of a lease that is requested now.
+func term() time.Time { return time.Now().Round(0).Add(leaseTime) }
 
 // governorRetry is the time after which a driver tries again to get the places that it lacks.
 const governorRetry = 2 * time.Second
 
-func (p *places) held() int {
+// held returns the number of places. It gives back those that have ended because they could not be renewed.
+func (p *places) held(ctx context.Context) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for i, l := range p.leases {
+		if !time.Now().Round(0).Before(l.until) {
+			_ = l.lease.Release(ctx)
+			delete(p.leases, i)
+		}
+	}
 	return len(p.leases)
 }
 
@@ -40,6 +57,7 @@ func (p *places) grow(ctx context.Context, governor string, most, want int) (int
 		if p.leases[i] != nil {
 			continue
 		}
+		until := term()
 		l, err := p.logs.Lease(ctx, fmt.Sprintf("governors/%s/%d", governor, i), p.holder, leaseTime)
 		if _, held := errors.AsType[*store.HeldError](err); held {
 			continue
@@ -47,7 +65,7 @@ func (p *places) grow(ctx context.Context, governor string, most, want int) (int
 		if err != nil {
 			return len(p.leases), fmt.Errorf("governor %s: %w", governor, err)
 		}
-		p.leases[i] = l
+		p.leases[i] = &place{l, until}
 	}
 	return len(p.leases), nil
 }
@@ -60,7 +78,7 @@ func (p *places) shrink(ctx context.Context, n int) {
 		if len(p.leases) <= n {
 			return
 		}
-		_ = p.leases[i].Release(ctx)
+		_ = p.leases[i].lease.Release(ctx)
 		delete(p.leases, i)
 	}
 }
@@ -70,15 +88,19 @@ func (p *places) renew(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, l := range p.leases {
-		if _, held := errors.AsType[*store.HeldError](l.Renew(ctx, leaseTime)); held {
+		until := term()
+		err := l.lease.Renew(ctx, leaseTime)
+		if err == nil {
+			l.until = until
+		} else if _, held := errors.AsType[*store.HeldError](err); held {
 			delete(p.leases, i)
 		}
 	}
 }
 
 // lostPlaces reports places that were lost, before nodes start in them.
-func (d *driver) lostPlaces() {
-	if n := d.places.held(); d.state.Session() == d.o.Session && n < d.state.Places() {
+func (d *driver) lostPlaces(ctx context.Context) {
+	if n := d.places.held(ctx); d.state.Session() == d.o.Session && n < d.state.Places() {
 		d.pending = append(d.pending, &rollout.Governed{Session: d.o.Session, Places: n})
 	}
 }

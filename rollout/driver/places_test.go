@@ -173,3 +173,46 @@ func TestGovernorLost(t *testing.T) {
 		}
 	})
 }
+
+// TestGovernorNotRenewed lets another driver take places whose leases have ended, because they could not be renewed.
+func TestGovernorNotRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, f := newMemory(), newNodes()
+		id := governed(t, m, "web", strings.TrimSuffix(governedText, ", progress_deadline: 30s}")+"}")
+		f.takes = 2 * leaseTime
+		m.renewal = func(name string) error {
+			if strings.HasPrefix(name, "governors/") {
+				return errDisk
+			}
+			return nil
+		}
+		var taken atomic.Bool
+		go func() {
+			time.Sleep(leaseTime + time.Second)
+			for i := range 3 {
+				if _, err := m.Lease(t.Context(), fmt.Sprintf("governors/site/%d", i+1), "other", time.Hour); err != nil {
+					t.Error(err)
+				}
+			}
+			taken.Store(true)
+		}()
+		inWork := 0
+		end, err := drive(t.Context(), m, f, func(o *Options) { o.Rollout = id }, func(o *Options) {
+			o.Events = func(_ string, records []rollout.Record) {
+				for _, r := range records {
+					switch r.Event.(type) {
+					case *rollout.NodeStarted:
+						if inWork++; taken.Load() && inWork > 1 {
+							t.Errorf("%d runs are in work", inWork)
+						}
+					case *rollout.NodeEnded:
+						inWork--
+					}
+				}
+			}
+		})
+		if err != nil || end.Phase != rollout.Succeeded || !taken.Load() {
+			t.Errorf("%+v, %v", end, err)
+		}
+	})
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // A cursor is how far the events of a rollout were delivered to a webhook. It is a log of the store. After a crash, the
-// events of the last second are sent again.
+// events since its last record are sent again.
 type cursor struct {
 	logs  store.Logs
 	log   string
@@ -25,8 +25,13 @@ type cursor struct {
 	when     time.Time
 }
 
-// saving is the shortest time between two records of a cursor while events are delivered.
-const saving = time.Second
+// The shortest time between two records of a cursor grows by saving after each saves records, up to maxSaving. So the cursor of a long
+// rollout stays short.
+const (
+	saving    = time.Second
+	saves     = 60
+	maxSaving = time.Minute
+)
 
 // position is the entry of a cursor's log.
 type position struct {
@@ -89,7 +94,9 @@ func (c *cursor) save(ctx context.Context) error {
 }
 
 // due reports whether the last record is old.
-func (c *cursor) due() bool { return time.Since(c.when) >= saving }
+func (c *cursor) due() bool { return time.Since(c.when) >= c.pause() }
+
+func (c *cursor) pause() time.Duration { return min(saving*time.Duration(1+c.revision/saves), maxSaving) }
 
 // Collect removes the positions of webhooks in rollouts that the store does not have any more.
 func Collect(ctx context.Context, logs store.Logs) error {

@@ -89,3 +89,26 @@ func TestNothingLeft(t *testing.T) {
 	}
 	d.Close()
 }
+
+// TestRecords: the log of a cursor stays short.
+func TestRecords(t *testing.T) {
+	s := open(t, t.TempDir())
+	begun(t, s, "rollout: web", 5)
+	r := receive(t, nil)
+	h := hook(t, r.URL, "ended")
+	d := New(t.Context(), Options{Logs: s, Holder: "ann", Hooks: []*Hook{h}})
+	if end, err := drive(t.Context(), s, d, works{}, "s"); err != nil || end.Phase != rollout.Succeeded {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	d.Close()
+	c, err := loadCursor(t.Context(), s, h, id)
+	if err != nil || int(c.at) != len(lines(t, s, id)) || c.revision > 3 {
+		t.Errorf("%d records up to event %d, %v", c.revision, c.at, err)
+	}
+	for records, want := range map[store.Revision]time.Duration{1: time.Second, 60: 2 * time.Second, 600: 11 * time.Second, 1_000_000: time.Minute} {
+		c.revision = records
+		if got := c.pause(); got != want {
+			t.Errorf("after %d records: %v, want %v", records, got, want)
+		}
+	}
+}

@@ -95,7 +95,8 @@ func (w *worker) take(ctx context.Context, e store.Event) bool {
 	if ctx.Err() != nil { // the position must not pass a rollback that is not recorded
 		return false
 	}
-	if w.hook.wants(head.Type, head.State) {
+	wanted := w.hook.wants(head.Type, head.State)
+	if wanted {
 		line, err := rollout.Line(w.feed.rollout, uint64(e.Revision), e.Time, e.Data)
 		if err != nil {
 			w.reason = err.Error()
@@ -110,7 +111,7 @@ func (w *worker) take(ctx context.Context, e store.Event) bool {
 		return true
 	}
 	w.cursor.at = e.Revision
-	if !w.cursor.due() {
+	if !wanted || !w.cursor.due() { // run records the position after the others
 		return true
 	}
 	err := w.cursor.save(ctx)

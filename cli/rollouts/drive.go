@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bolt/apply/remote/embedded"
@@ -156,10 +157,20 @@ func (v *Invocation) ended(ctx context.Context, b *book, id string) error {
 }
 
 // AdvanceOptions are those of rollout advance.
-type AdvanceOptions struct{ RolloutOptions }
+type AdvanceOptions struct {
+	RolloutOptions
+	verbose bool
+}
+
+// Bind reads the flags and arguments.
+func (o *AdvanceOptions) Bind(b *cli.Binder) {
+	o.RolloutOptions.Bind(b)
+	b.Switch("verbose", &o.verbose)
+}
 
 // Advance carries out rollout advance: it performs all due steps. Without an argument, it does this for all rollouts that have
-// not ended. An error of one rollout does not keep the others from advancing.
+// not ended. It then prints only rollouts in which something was due, because cron(8) mails what a timer prints. An error of one
+// rollout does not keep the others from advancing.
 func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) error {
 	b, err := v.open(ctx, &o.StateOptions)
 	if err != nil {
@@ -171,7 +182,7 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) error {
 		if err != nil {
 			return failed(err)
 		}
-		return v.advance(ctx, b, id)
+		return v.advance(ctx, b, id, true)
 	}
 	ids, err := b.ledger.IDs(ctx)
 	if err != nil {
@@ -193,7 +204,7 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) error {
 				err = e.Damaged
 			}
 			if err == nil {
-				err = v.advance(ctx, b, id)
+				err = v.advance(ctx, b, id, o.verbose)
 			}
 			if errors.Is(err, run.ErrStopped) || errors.Is(err, cli.ErrWrite) {
 				return err
@@ -207,20 +218,38 @@ func (v *Invocation) Advance(ctx context.Context, o *AdvanceOptions) error {
 			}
 		}
 	}
-	if none && !v.Format.Data {
+	if none && o.verbose && !v.Format.Data {
 		return v.say("No rollout has to be advanced.")
 	}
 	return worst
 }
 
-// advance performs the due steps of one rollout, unless another process drives it.
-func (v *Invocation) advance(ctx context.Context, b *book, id string) error {
-	err := v.drive(ctx, b, id, func(o *driver.Options) { o.Once = true })
+// advance performs the due steps of one rollout, unless another process drives it. If nothing is due, it prints this only for verbose.
+func (v *Invocation) advance(ctx context.Context, b *book, id string, verbose bool) error {
+	var acted atomic.Bool
+	end, err := v.driveOne(ctx, b, id, func(o *driver.Options) {
+		o.Once = true
+		print := o.Events
+		o.Events = func(id string, records []rollout.Record) {
+			acted.Store(true)
+			if print != nil {
+				print(id, records)
+			}
+		}
+	})
 	if held, is := errors.AsType[*store.HeldError](err); is {
-		fmt.Fprintf(v.Console, "The rollout %s is driven by %s.\n", id, held.Holder)
+		if verbose {
+			fmt.Fprintf(v.Console, "The rollout %s is driven by %s.\n", id, held.Holder)
+		}
 		return nil
 	}
-	return err
+	if err != nil {
+		return failed(err)
+	}
+	if !acted.Load() && !verbose && !v.Format.Data {
+		return outcome(end)
+	}
+	return v.printDriven(ctx, b, id, end)
 }
 
 // ResumeOptions are those of rollout resume.
@@ -286,6 +315,11 @@ func (v *Invocation) drive(ctx context.Context, b *book, id string, change func(
 	if err != nil {
 		return failed(err)
 	}
+	return v.printDriven(ctx, b, id, end)
+}
+
+// printDriven prints how far a rollout is.
+func (v *Invocation) printDriven(ctx context.Context, b *book, id string, end *driver.End) error {
 	s, err := b.ledger.Load(context.WithoutCancel(ctx), id)
 	if err != nil {
 		return failed(err)

@@ -19,6 +19,7 @@ const (
 func (s system) rolloutCommands() []command {
 	names := []cli.Completer{completes(s, (*app).rollouts, (*rollouts.Invocation).Complete)}
 	releases := []cli.Completer{completes(s, (*app).releasing, (*releasing.Invocation).Complete)}
+	limits := cli.Wording{Help: "A plan of the rollout acts on at most N targets at once (default 100). The strategy limits the nodes in work (concurrency, by default 50)."}
 	driving := []string{onRelease, onAction, onTimeout, onInventory, onModules}
 	steering := []string{onRelease, onReason}
 	asked := func(name string, run action) command {
@@ -39,22 +40,24 @@ func (s system) rolloutCommands() []command {
 			Lists: []string{onRelease, onStrategy, onStages, onParams, onNoop, onTargets, onInventory, onModules},
 		}},
 		{run: by((*app).rollouts, (*rollouts.Invocation).Start), Command: cli.Command{
-			Name: "rollout start", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitRollout, Formats: eventFormats,
+			Name: "rollout start", Args: "[RELEASE]", Check: cli.OneArgument, Complete: releases, Exit: exitRollout, Formats: eventFormats, Reworded: map[string]cli.Wording{"concurrency": limits},
 			Lists: append([]string{onStrategy, onStages, onStart, onParams, onRollout, onReason, onNoop, onTargets}, driving...),
 		}},
 		{run: by((*app).rollouts, (*rollouts.Invocation).Advance), Command: cli.Command{
 			Name: "rollout advance", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Formats: eventFormats,
-			Exit: "0  all that was due was done\n3  a rollout is paused, or waits for an approval or a window\n1  a rollout failed, was aborted or was rolled back; or ", Lists: driving,
+			Reworded: map[string]cli.Wording{"verbose": {Help: "Also print rollouts in which nothing is due."}, "concurrency": limits},
+			Exit:     "0  all that was due was done\n3  a rollout is paused, or waits for an approval or a window\n1  a rollout failed, was aborted or was rolled back; or ", Lists: driving,
 		}},
 		shown("status", with(runRolloutStatus)),
 		shown("watch", by((*app).rollouts, (*rollouts.Invocation).Watch), onWatch),
 		{run: by((*app).rollouts, (*rollouts.Invocation).Edit), Command: cli.Command{
 			Name: "rollout edit", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: plainFormats,
-			Lists: append([]string{onStrategy, onInventory}, steering...),
+			Lists:    append([]string{onStrategy, onInventory}, steering...),
+			Reworded: map[string]cli.Wording{"strategy": {Help: "The file of the new strategy (required): waves, gates and limits."}},
 		}},
 		asked("pause", by((*app).rollouts, (*rollouts.Invocation).Pause)),
 		{run: by((*app).rollouts, (*rollouts.Invocation).Resume), Command: cli.Command{
-			Name: "rollout resume", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitRollout, Formats: eventFormats,
+			Name: "rollout resume", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitRollout, Formats: eventFormats, Reworded: map[string]cli.Wording{"concurrency": limits},
 			Lists: append([]string{onRollout, onReason}, driving...),
 		}},
 		asked("approve", by((*app).rollouts, (*rollouts.Invocation).Approve)),
@@ -67,12 +70,12 @@ func (s system) rolloutCommands() []command {
 			Name: "rollout retry", Args: "[ROLLOUT] [NODE...]", Check: cli.AnyArguments, Complete: names, Exit: exitAsked, Formats: plainFormats, Lists: steering,
 		}},
 		{run: by((*app).rollouts, (*rollouts.Invocation).Abort), Command: cli.Command{
-			Name: "rollout abort", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: eventFormats, Lists: append([]string{onAbort, onReason}, driving...),
+			Name: "rollout abort", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names, Exit: exitAsked, Formats: eventFormats, Lists: append([]string{onAbort, onReason}, driving...), Reworded: map[string]cli.Wording{"concurrency": limits},
 		}},
 		{run: by((*app).rollouts, (*rollouts.Invocation).Rollback), Command: cli.Command{
 			Name: "rollout rollback", Args: "[ROLLOUT]", Check: cli.OneArgument, Complete: names,
 			Exit:    "0  the nodes have their earlier releases\n3  the rollback is paused\n1  the rollback failed, or is not possible; or ",
-			Formats: eventFormats, Lists: append([]string{onReason}, driving...),
+			Formats: eventFormats, Lists: append([]string{onReason}, driving...), Reworded: map[string]cli.Wording{"concurrency": limits},
 		}},
 		{run: by((*app).rollouts, (*rollouts.Invocation).History), voice: noFiles, Command: cli.Command{
 			Name: "rollout history", Check: cli.NoArguments, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease},

@@ -96,7 +96,9 @@ func (c *cursor) save(ctx context.Context) error {
 // due reports whether the last record is old.
 func (c *cursor) due() bool { return time.Since(c.when) >= c.pause() }
 
-func (c *cursor) pause() time.Duration { return min(saving*time.Duration(1+c.revision/saves), maxSaving) }
+func (c *cursor) pause() time.Duration {
+	return min(saving*time.Duration(1+c.revision/saves), maxSaving)
+}
 
 // Collect removes the positions of webhooks in rollouts that the store does not have any more.
 func Collect(ctx context.Context, logs store.Logs) error {

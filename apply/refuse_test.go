@@ -34,7 +34,7 @@ func TestRefusals(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	types := map[string]resource.Type{"Thing": thing{&machine{}}}
-	if err := Refuses(types, "Thing", "bad", "true"); err == nil {
+	if err := Refuses(types, "Thing", "noop", "maybe"); err == nil {
 		t.Error("a bad parameter is not refused")
 	}
 	for _, typ := range []string{"Thing", "Other"} {

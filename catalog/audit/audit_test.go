@@ -90,7 +90,7 @@ func TestRead(t *testing.T) {
 		{"a class that needs nothing", "-- modules/m/manifests/init.pp --\nclass m { file { '/a': } }",
 			"class m: [] []\n"},
 		{"types", "-- modules/m/manifests/init.pp --\nclass m {\n host { 'a': }\n m_odd { 'b': }\n nothing { 'c': }\n stage { 'd': }\n}\n-- modules/m/lib/puppet/type/m_odd.rb --\n",
-			"class m: [engine impossible] [0 1 2]\n0 impossible type nothing modules/m/manifests/init.pp:4\n1 engine type host modules/m/manifests/init.pp:2\n2 engine type m_odd modules/m/manifests/init.pp:3\n"},
+			"class m: [modules engine] [0 1 2]\n0 engine type host modules/m/manifests/init.pp:2\n1 engine type m_odd modules/m/manifests/init.pp:3\n2 modules type nothing modules/m/manifests/init.pp:4\n"},
 		{"needs are those of all that a class reaches",
 			"-- modules/m/manifests/init.pp --\nclass m { include m::a }\n-- modules/m/manifests/a.pp --\nclass m::a inherits m::b { m::d { 'x': } }\n" +
 				"-- modules/m/manifests/b.pp --\nclass m::b { }\n-- modules/m/manifests/d.pp --\ndefine m::d() { create_resources('host', {}) }\n",
@@ -103,13 +103,15 @@ func TestRead(t *testing.T) {
 			"class m: [engine impossible] [0 1]\n0 engine provider package odd modules/m/manifests/init.pp:2 modules/m/manifests/init.pp:3\n1 impossible parameter file colour modules/m/manifests/init.pp:4\n"},
 		{"functions", "-- modules/m/manifests/init.pp --\nclass m {\n $a = m::f()\n $b = old()\n $c = [1].m::new()\n $d = unknown()\n}\n" +
 			"-- modules/m/functions/f.pp --\nfunction m::f() {\n m::new()\n}\n-- modules/m/lib/puppet/parser/functions/old.rb --\n-- modules/m/lib/puppet/functions/m/new.rb --\n",
-			"class m: [compiler impossible] [0 1 2]\n0 compiler function m::new modules/m/functions/f.pp:2 modules/m/manifests/init.pp:4\n" +
-				"1 impossible function unknown modules/m/manifests/init.pp:5\n2 compiler function old modules/m/manifests/init.pp:3\n"},
+			"class m: [modules compiler] [0 1 2]\n0 compiler function m::new modules/m/functions/f.pp:2 modules/m/manifests/init.pp:4\n" +
+				"1 compiler function old modules/m/manifests/init.pp:3\n2 modules function unknown modules/m/manifests/init.pp:5\n"},
 		{"a function in Ruby whose name is that of a module", "-- modules/m/manifests/init.pp --\nclass m { role('x') }\n-- modules/m/lib/puppet/functions/role.rb --\n-- modules/role/manifests/init.pp --\nclass role { }\n",
 			"class m: [compiler] [0]\nclass role: [] []\n0 compiler function role modules/m/manifests/init.pp:1\n"},
 		{"modules that are not installed", "-- modules/m/manifests/init.pp --\nclass m {\n include other\n other::x { 'a': }\n archive { '/a': }\n if $kernel { rare::x { 'b': } unknown() }\n}\n",
 			"class m: [modules] [0 1 2 3]\n0 modules module other modules/m/manifests/init.pp:2 modules/m/manifests/init.pp:3\n" +
-				"1 impossible function unknown (optional) modules/m/manifests/init.pp:5\n2 modules module archive modules/m/manifests/init.pp:4\n3 modules module rare (optional) modules/m/manifests/init.pp:5\n"},
+				"1 modules function unknown (optional) modules/m/manifests/init.pp:5\n2 modules module archive modules/m/manifests/init.pp:4\n3 modules module rare (optional) modules/m/manifests/init.pp:5\n"},
+		{"names that an installed module does not define", "-- modules/m/manifests/init.pp --\nclass m {\n include m::a\n m::b { 'x': }\n m::c()\n include n\n}\n-- modules/n/README --\n",
+			"class m: [impossible] [0 1 2 3]\n0 impossible class m::a modules/m/manifests/init.pp:2\n1 impossible class n modules/m/manifests/init.pp:5\n2 impossible function m::c modules/m/manifests/init.pp:4\n3 impossible type m::b modules/m/manifests/init.pp:3\n"},
 		{"branches for other systems", "-- modules/m/manifests/init.pp --\nclass m {\n case $facts['os']['family'] {\n 'windows', 'Darwin': { a() }\n default: { host { 'a': } }\n }\n" +
 			" if $facts['kernel'] == 'windows' and true { b() } else { notify { 'a': } }\n $x = $::osfamily ? { 'windows' => c(), default => 1 }\n}\n",
 			"class m: [facts engine] [0 1]\n0 engine type host modules/m/manifests/init.pp:4\n1 facts fact osfamily modules/m/manifests/init.pp:7\n"},
@@ -118,8 +120,8 @@ func TestRead(t *testing.T) {
 			"class m: [facts] [0 1 2 3]\n0 facts fact b modules/m/manifests/init.pp:3\n1 facts fact d modules/m/manifests/init.pp:3\n2 facts fact old modules/m/manifests/init.pp:3\n3 facts fact own modules/m/manifests/init.pp:1\n"},
 		{"templates", "-- modules/m/manifests/init.pp --\nclass m(String $t = 'm/c.erb') {\n $v = 1\n file { '/a': content => template('m/a.erb') }\n file { '/b': content => epp('m/b.epp') }\n file { '/c': content => template('m/none.erb') }\n}\n" +
 			"-- modules/m/templates/a.erb --\n<%= @v %><%= @w %>\n<%= system('x') %>\n-- modules/m/templates/b.epp --\n<%- | $p = 1 | -%>\n<%= $p %><%= unknown() %>\n-- modules/m/templates/c.erb --\n<%= foo %><%= @any %>\n-- modules/m/templates/d.erb --\n<%= Resolv %>\n",
-			"class m: [facts compiler impossible] [0 1 2 4 5]\nfile modules/m/templates/d.erb: [compiler] [3]\n0 impossible erb foo modules/m/templates/c.erb:1\n1 impossible function unknown modules/m/templates/b.epp:2\n" +
-				"2 impossible template m/none.erb modules/m/manifests/init.pp:5\n3 compiler erb the constant Resolv modules/m/templates/d.erb:1\n4 compiler erb the function system modules/m/templates/a.erb:2\n5 facts fact w modules/m/templates/a.erb:1\n"},
+			"class m: [modules facts compiler impossible] [0 1 3 4 5]\nfile modules/m/templates/d.erb: [compiler] [2]\n0 impossible erb foo modules/m/templates/c.erb:1\n1 impossible template m/none.erb modules/m/manifests/init.pp:5\n" +
+				"2 compiler erb the constant Resolv modules/m/templates/d.erb:1\n3 compiler erb the function system modules/m/templates/a.erb:2\n4 facts fact w modules/m/templates/a.erb:1\n5 modules function unknown modules/m/templates/b.epp:2\n"},
 		{"inline templates", "-- modules/m/manifests/init.pp --\nclass m {\n $a = inline_template('<%= 1 %>\n<%= Resolv %>')\n}\n",
 			"class m: [compiler] [0]\n0 compiler erb the constant Resolv modules/m/manifests/init.pp:3\n"},
 		{"hiera", "-- hiera.yaml --\nversion: 5\nhierarchy:\n- name: x\n  data_hash: m::data\n- name: y\n  data_hash: yaml_data\n  path: x.yaml\n-- modules/m/manifests/init.pp --\nclass m($p = 1) { }\n-- modules/m/manifests/a.pp --\nclass m::a { }\n-- modules/m/lib/puppet/functions/m/data.rb --\n",

@@ -272,7 +272,8 @@ func grouping(typ string) bool {
 	return (&catalog.Resource{Ref: catalog.Ref{Type: catalog.Capitals(typ)}, Kind: catalog.KindType}).Container()
 }
 
-// missing returns the part for a name that nothing defines. If its module is not installed, the part is the module.
+// missing returns the part for a name that nothing defines. If its module is not installed, the part is the module. The
+// module of a name without a qualifier is unknown, so it may not be installed.
 func (r *Result) missing(kind Kind, name string) *Part {
 	module, _, qualified := strings.Cut(name, "::")
 	if t := types.Find(name); kind == KindType && t != nil && t.Module != "" {
@@ -281,7 +282,10 @@ func (r *Result) missing(kind Kind, name string) *Part {
 	if _, installed := r.code.Modules.Module(module); !installed && (qualified || kind == KindClass) {
 		return &Part{Kind: KindModule, Name: module, Need: Modules, Reason: "it is not installed"}
 	}
-	return &Part{Kind: kind, Name: name, Need: Impossible, Reason: "no module defines it"}
+	if !qualified && kind != KindClass {
+		return &Part{Kind: kind, Name: name, Need: Modules, Reason: "no installed module defines it"}
+	}
+	return &Part{Kind: kind, Name: name, Need: Impossible, Reason: "its module does not define it"}
 }
 
 // value checks one value of a parameter of a resource. The inventory of parts has only providers.

@@ -30,7 +30,8 @@ type app struct {
 	sys system
 	*screen.Screen
 	*input.Input
-	values  cli.Values
+	flags   []cli.Flag // all of them
+	values  cli.Values // of the given flags
 	global  globalOptions
 	project *project.Project
 	config  *project.Config
@@ -73,7 +74,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if f := values.Last("format"); f != "" && !slices.Contains(eventFormats, f) {
 		delete(values, "format") // only the command has this format, not the configuration
 	}
-	a, err := openApp(ctx, values, sys, c.voice)
+	a, err := openApp(ctx, sys, p.Flags, values, c.voice)
 	if err != nil {
 		// As in Puppet Bolt, this error is plain text in every format, because the
 		// configuration, which sets the format, could not be read.
@@ -119,7 +120,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 }
 
 // openApp finds the project, reads the configuration, and opens the log.
-func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app, error) {
+func openApp(ctx context.Context, sys system, flags []cli.Flag, values cli.Values, v voice) (*app, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
@@ -141,12 +142,12 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 	if err != nil {
 		return nil, err
 	}
-	a := &app{sys: sys, values: values, global: global, project: p, Screen: screen.New(sys.in, sys.out, sys.err, sys.env), Input: input.New(sys.in)}
-	flags, err := a.overrides(ctx, v == quiet)
+	a := &app{sys: sys, flags: flags, values: values, global: global, project: p, Screen: screen.New(sys.in, sys.out, sys.err, sys.env), Input: input.New(sys.in)}
+	overrides, err := a.overrides(ctx, v == quiet)
 	if err != nil {
 		return nil, err
 	}
-	if a.config, err = project.Load(ctx, p, sources, flags, early.Warn); err != nil {
+	if a.config, err = project.Load(ctx, p, sources, overrides, early.Warn); err != nil {
 		return nil, err
 	}
 	a.Configure(a.config.Color, a.config.Spinner)
@@ -180,7 +181,7 @@ func openApp(ctx context.Context, values cli.Values, sys system, v voice) (*app,
 // passwords if the flags request that.
 func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) {
 	m := &ordered.Map{}
-	for _, f := range a.sys.flags() {
+	for _, f := range a.flags {
 		if f.Setting != nil && a.values.Has(f.Name) {
 			if v := f.Setting(a.values.Last(f.Name)); v != nil {
 				m.Set(f.Name, v)
@@ -221,7 +222,7 @@ func (a *app) overrides(ctx context.Context, silent bool) (*ordered.Map, error) 
 
 // overridable returns the given flags that the inventory can override.
 func (a *app) overridable() (names []string) {
-	for _, f := range a.sys.flags() {
+	for _, f := range a.flags {
 		if f.Setting != nil && a.values.Has(f.Name) && (f.Section == secAuth || f.Section == secEscalate || f.Section == secTransport) {
 			names = append(names, f.Name)
 		}

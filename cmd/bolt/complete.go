@@ -10,7 +10,7 @@ import (
 // command line. If the configuration has errors, there are no completions.
 func completes[V any](s system, parts func(a *app) V, f func(v V, ctx context.Context, q cli.Query) cli.Completions) cli.Completer {
 	return func(ctx context.Context, q cli.Query) cli.Completions {
-		a, err := openApp(ctx, q.Given, s, quiet)
+		a, err := openApp(ctx, s, s.flags(), q.Given, quiet)
 		if err != nil {
 			return cli.Completions{}
 		}

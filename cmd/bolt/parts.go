@@ -81,7 +81,7 @@ func (a *app) planning() *planning.Invocation {
 // recordedOptions returns the options of the command line for reaching and acting
 // on targets, without passwords.
 func (a *app) recordedOptions() cli.Values {
-	return a.values.Recorded(a.sys.flags(), func(f *cli.Flag) bool {
+	return a.values.Recorded(a.flags, func(f *cli.Flag) bool {
 		return slices.Contains([]string{secAuth, secEscalate, secContext, secTransport}, f.Section) && f.On != onResume && f.On != onJournal
 	})
 }
@@ -90,7 +90,7 @@ func (a *app) recordedOptions() cli.Values {
 // them.
 func (a *app) again(ctx context.Context, recorded cli.Values) (*planning.Invocation, func(), error) {
 	delete(recorded, "project")
-	b, err := openApp(ctx, a.values.Over(recorded), a.sys, loud)
+	b, err := openApp(ctx, a.sys, a.flags, a.values.Over(recorded), loud)
 	if err != nil {
 		return nil, nil, err
 	}

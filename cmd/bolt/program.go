@@ -156,8 +156,9 @@ func (s system) program(commands []command) *cli.Program {
 		Mistake: "the command line, a file or the configuration is wrong",
 		Hint:    "a command with options of its own is one word in quotes; a script's options stand after --",
 	}
-	for _, c := range commands {
-		p.Commands = append(p.Commands, c.Command)
+	p.Commands = make([]cli.Command, len(commands))
+	for i := range commands {
+		p.Commands[i] = commands[i].Command
 	}
 	return p
 }

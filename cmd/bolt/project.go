@@ -59,7 +59,7 @@ func (a *app) installInto(ctx context.Context, dir string) error {
 			values[name] = a.values[name]
 		}
 	}
-	made, err := openApp(ctx, values, sys, noFiles)
+	made, err := openApp(ctx, sys, a.flags, values, noFiles)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestKeeper(t *testing.T) {
 		{outside, "/elsewhere", "/elsewhere/reports"},
 	} {
 		sys := system{os.Stdin, os.Stdout, os.Stderr, func(string) (string, bool) { return "", false }, os.Environ, new(atomic.Bool)}
-		a, err := openApp(t.Context(), cli.Values{"project": {tt.project}}, sys, quiet)
+		a, err := openApp(t.Context(), sys, sys.flags(), cli.Values{"project": {tt.project}}, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,6 +71,8 @@ type Command struct {
 	// does not end them. Every program runs in a session of its own, so that it is not killed
 	// together with the helper and cannot read from a terminal.
 	Session bool
+	// Output is a file that gets the standard output of the program instead of Output.Stdout; nil for none.
+	Output *os.File
 	// Keep are files that the program has open, from descriptor 3 on.
 	Keep []*os.File
 	// Timeout ends the program, also one with Session; 0 for no limit. The error is then ErrTimeout.
@@ -121,6 +123,9 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	cmd.WaitDelay = time.Second
 	var out, errs limited
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	if c.Output != nil {
+		cmd.Stdout = c.Output
+	}
 	if c.Combined {
 		cmd.Stderr = &out
 	}

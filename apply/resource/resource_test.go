@@ -92,3 +92,33 @@ func TestExecAs(t *testing.T) {
 		t.Errorf("Exec = %+v, %v", out, err)
 	}
 }
+
+// TestOutput checks that a program writes to a file instead of the output that is kept.
+func TestOutput(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out, err := Exec(t.Context(), &Command{Argv: []string{"sh", "-c", "echo out; echo err >&2"}, Output: f})
+	if err != nil || len(out.Stdout) > 0 || string(out.Stderr) != "err\n" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if got, err := os.ReadFile(f.Name()); string(got) != "out\n" {
+		t.Errorf("the file is %q, %v", got, err)
+	}
+}
+
+// TestFields checks that the first error is kept.
+func TestFields(t *testing.T) {
+	f := Fields{R: &Resource{Params: ordered.Of("text", "x", "list", []any{}, "flag", "maybe", "map", ordered.Of())}}
+	if f.Text("text", "") != "x" || f.Text("none", "y") != "y" || f.Texts("list") == nil || f.Texts("none") != nil || f.Err != nil {
+		t.Error(f.Err)
+	}
+	f.Bool("flag", false)
+	f.Text("map", "")
+	f.Refuse("text", "is wrong")
+	if f.Err == nil || f.Err.Error() != `The parameter flag must be true or false, and is "maybe"` {
+		t.Error(f.Err)
+	}
+}

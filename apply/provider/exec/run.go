@@ -59,7 +59,7 @@ func (x *item) run(ctx context.Context, h *resource.Host, c *command, check bool
 			return nil, fmt.Errorf("the working directory %s does not exist", x.cwd)
 		}
 	}
-	as, err := x.identity(ctx, h)
+	as, err := login.Identity(ctx, h, x.user, x.group)
 	if errors.Is(err, login.ErrUnknown) {
 		// As in Puppet, this is the failure of the command and not of the resource. In noop, a check whose user
 		// does not exist yet is a failed check: the same run can create the user.
@@ -193,38 +193,4 @@ func (x *item) env(h *resource.Host) []string {
 		env = append(env, "PATH="+strings.Join(x.path, ":"))
 	}
 	return append(env, x.environment...) // of two values, a program gets the later one
-}
-
-// identity is the user and the groups of the commands; nil for those of the process.
-func (x *item) identity(ctx context.Context, h *resource.Host) (*resource.Identity, error) {
-	if x.user == "" && x.group == "" {
-		return nil, nil
-	}
-	as := &resource.Identity{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
-	if x.user != "" {
-		u, err := login.FindUser(ctx, h, x.user)
-		if err != nil {
-			return nil, err
-		}
-		if os.Geteuid() != 0 && u.UID != as.UID {
-			return nil, fmt.Errorf("only root can run commands as user %s", u.Name)
-		}
-		if u.UID != as.UID {
-			if as.Groups, err = login.Groups(ctx, h, u); err != nil {
-				return nil, err
-			}
-		}
-		as.UID, as.GID = u.UID, u.GID
-	}
-	if x.group != "" {
-		gid, err := login.FindGroup(ctx, h, x.group)
-		if err != nil {
-			return nil, err
-		}
-		as.GID = gid
-	}
-	if as.UID == uint32(os.Geteuid()) && as.GID == uint32(os.Getegid()) {
-		return nil, nil
-	}
-	return as, nil
 }

@@ -76,6 +76,41 @@ func Groups(ctx context.Context, h *resource.Host, u *User) ([]uint32, error) {
 	return groupsInFile(h, u)
 }
 
+// Identity returns the identity for commands of a user and a group, each "" for that of the process. It is nil if
+// the process has this identity already.
+func Identity(ctx context.Context, h *resource.Host, user, group string) (*resource.Identity, error) {
+	if user == "" && group == "" {
+		return nil, nil
+	}
+	as := &resource.Identity{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	if user != "" {
+		u, err := FindUser(ctx, h, user)
+		if err != nil {
+			return nil, err
+		}
+		if os.Geteuid() != 0 && u.UID != as.UID {
+			return nil, fmt.Errorf("only root can run commands as user %s", u.Name)
+		}
+		if u.UID != as.UID {
+			if as.Groups, err = Groups(ctx, h, u); err != nil {
+				return nil, err
+			}
+		}
+		as.UID, as.GID = u.UID, u.GID
+	}
+	if group != "" {
+		gid, err := FindGroup(ctx, h, group)
+		if err != nil {
+			return nil, err
+		}
+		as.GID = gid
+	}
+	if as.UID == uint32(os.Geteuid()) && as.GID == uint32(os.Getegid()) {
+		return nil, nil
+	}
+	return as, nil
+}
+
 // groupsInFile is for hosts without id(1).
 func groupsInFile(h *resource.Host, u *User) ([]uint32, error) {
 	groups := []uint32{u.GID}

@@ -229,17 +229,26 @@ func hasNUL(v any) bool {
 	return false
 }
 
-// checkBuckets checks that the filebuckets exist that files name for their backups. The bucket "puppet" always does.
+// checkBuckets checks that the filebuckets exist that files name for their backups, and that they are local. The bucket "puppet" always does.
 func (p *preparation) checkBuckets() {
 	for _, r := range p.catalog.Resources() {
 		bucket, is := r.Params.Value("backup").(string)
 		if r.Type != "File" || r.Virtual || !is || strings.HasPrefix(bucket, ".") || slices.Contains([]string{"puppet", "true", "false"}, bucket) {
 			continue
 		}
-		if p.catalog.Find(catalog.Ref{Type: "Filebucket", Title: bucket}) == nil {
+		switch b := p.catalog.Find(catalog.Ref{Type: "Filebucket", Title: bucket}); {
+		case b == nil:
 			p.fail(r, fmt.Errorf("the catalog has no filebucket %q for the parameter backup", bucket))
+		case remote(b):
+			p.fail(r, fmt.Errorf("the filebucket %q of the parameter backup is on a server, but bolt keeps copies on the target only. Remove its parameter server and path, or set backup to true", bucket))
 		}
 	}
+}
+
+// remote reports whether a filebucket is on a server. A directory makes it a local one.
+func remote(bucket *catalog.Resource) bool {
+	path := bucket.Params.Value("path")
+	return path == false || path == "false" || path == nil && bucket.Params.Value("server") != nil
 }
 
 // conceal keeps the secrets of a step out of all texts about it.

@@ -292,6 +292,7 @@ func TestMistakes(t *testing.T) {
 		{"a require=Thing[b]\nb require=Thing[a]", "The resources wait for each other: Thing[a] => Thing[b] => Thing[a]"},
 		{"a schedule=strange", `Thing[a]: the catalog has no schedule "strange"`},
 		{"File/f backup=main\nFile/g backup=.bak\nFile/h backup=puppet", "File[f]: the catalog has no filebucket \"main\" for the parameter backup\nbolt cannot apply resources of the type File. An installed Puppet can: use --engine puppet"},
+		{"File/f backup=main\nFile/g backup=far\nFilebucket/main path=/x server=s\nFilebucket/far server=s", "File[g]: the filebucket \"far\" of the parameter backup is on a server, but bolt keeps copies on the target only. Remove its parameter server and path, or set backup to true\nbolt cannot apply resources of the type File. An installed Puppet can: use --engine puppet"},
 		{"a x=1\x00\nb\x00\nc content=\x00 message=\x00", "Thing[a]: The parameter x must not have a NUL character in it\nThing[b\x00]: the title must not have a NUL character in it"},
 		{"a noop=maybe", `Thing[a]: The parameter noop must be true or false, and is "maybe"`},
 	} {

@@ -4,6 +4,7 @@ package provider
 import (
 	"bolt/apply/provider/account"
 	"bolt/apply/provider/anchor"
+	"bolt/apply/provider/archive"
 	"bolt/apply/provider/concat"
 	"bolt/apply/provider/cron"
 	"bolt/apply/provider/exec"
@@ -25,6 +26,7 @@ import (
 func All() map[string]resource.Type {
 	types := map[string]resource.Type{
 		"Anchor":             anchor.Type(),
+		"Archive":            archive.Type(),
 		"Concat_file":        concat.File(),
 		"Concat_fragment":    concat.Fragment(),
 		"Cron":               cron.Type(),

@@ -1,4 +1,4 @@
-// Package static makes catalogs static: it adds the digest, owner and mode of the files that File and
+// Package static makes catalogs static: it adds the digest, owner and mode of the files that File, Archive and
 // Concat_fragment resources name as sources, at the time of the compilation. A later apply does not depend
 // on the files any more.
 //
@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,13 +40,16 @@ type Problem struct {
 	Msg      string // such as: the source is puppet:///modules/m/x, which does not exist
 }
 
+// withSources are the types of resources that can have a source on a file server.
+var withSources = []string{"Archive", "Concat_fragment", "File"}
+
 // Resolve adds the metadata of files to the catalog: to Files for one file, to Trees for
 // resources with recurse. It returns the resources with sources that it cannot resolve. FIFOs,
 // sockets and devices below a source are left out, which is also a problem. The error is the error of ctx.
 func (s *Sources) Resolve(ctx context.Context, c *catalog.Catalog) ([]Problem, error) {
 	var problems []Problem
 	for _, r := range c.Resources() {
-		if r.Type != "File" && r.Type != "Concat_fragment" || r.Virtual || r.Params.Value("ensure") == "absent" {
+		if !slices.Contains(withSources, r.Type) || r.Virtual || r.Params.Value("ensure") == "absent" {
 			continue
 		}
 		sources := texts(r.Params.Value("source"))

@@ -38,6 +38,23 @@ func sources(t *testing.T) (dir string, s *static.Sources) {
 	return dir, static.New(modules.NewPath(modules.Module{}, dir))
 }
 
+// TestTypes checks which types have sources.
+func TestTypes(t *testing.T) {
+	_, s := sources(t)
+	c := &catalog.Catalog{Name: "n"}
+	for _, typ := range []string{"Archive", "Concat_fragment", "File", "Other"} {
+		if err := c.Add(&catalog.Resource{Ref: catalog.Ref{Type: typ, Title: "/f"}, Kind: catalog.KindType, Params: ordered.Of("source", "puppet:///modules/m/a")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if problems, err := s.Resolve(t.Context(), c); err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if len(c.Files) != 3 || c.Files[catalog.FileKey(catalog.Ref{Type: "Archive", Title: "/f"})] == nil {
+		t.Errorf("the files are %v", c.Files)
+	}
+}
+
 // one returns a catalog with File[/f].
 func one(t *testing.T, params ...any) *catalog.Catalog {
 	t.Helper()

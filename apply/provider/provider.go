@@ -19,6 +19,7 @@ import (
 	"bolt/apply/provider/service"
 	"bolt/apply/provider/sshkey"
 	"bolt/apply/provider/tidy"
+	"bolt/apply/provider/vcsrepo"
 	"bolt/apply/resource"
 )
 
@@ -45,6 +46,7 @@ func All() map[string]resource.Type {
 		"Sshkey":             sshkey.Type(),
 		"Tidy":               tidy.Type{},
 		"User":               account.User(),
+		"Vcsrepo":            vcsrepo.Type(),
 	}
 	types["Resources"] = purge.Type(types)
 	return types

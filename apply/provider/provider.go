@@ -18,6 +18,7 @@ import (
 	"bolt/apply/provider/purge"
 	"bolt/apply/provider/service"
 	"bolt/apply/provider/sshkey"
+	"bolt/apply/provider/sysctl"
 	"bolt/apply/provider/tidy"
 	"bolt/apply/provider/vcsrepo"
 	"bolt/apply/resource"
@@ -44,6 +45,7 @@ func All() map[string]resource.Type {
 		"Service":            service.Type(),
 		"Ssh_authorized_key": sshkey.Authorized(),
 		"Sshkey":             sshkey.Type(),
+		"Sysctl":             sysctl.Type(),
 		"Tidy":               tidy.Type{},
 		"User":               account.User(),
 		"Vcsrepo":            vcsrepo.Type(),

@@ -21,6 +21,7 @@ import (
 	"bolt/apply/provider/sysctl"
 	"bolt/apply/provider/tidy"
 	"bolt/apply/provider/vcsrepo"
+	"bolt/apply/provider/yumrepo"
 	"bolt/apply/resource"
 )
 
@@ -49,6 +50,7 @@ func All() map[string]resource.Type {
 		"Tidy":               tidy.Type{},
 		"User":               account.User(),
 		"Vcsrepo":            vcsrepo.Type(),
+		"Yumrepo":            yumrepo.Type(),
 	}
 	types["Resources"] = purge.Type(types)
 	return types

@@ -16,6 +16,7 @@ import (
 	"bolt/apply/provider/notify"
 	"bolt/apply/provider/pkg"
 	"bolt/apply/provider/purge"
+	"bolt/apply/provider/selinux"
 	"bolt/apply/provider/service"
 	"bolt/apply/provider/sshkey"
 	"bolt/apply/provider/sysctl"
@@ -43,6 +44,8 @@ func All() map[string]resource.Type {
 		"Mount":              mount.Type(),
 		"Notify":             notify.Type(),
 		"Package":            pkg.Type(),
+		"Selboolean":         selinux.Boolean(),
+		"Selmodule":          selinux.Module(),
 		"Service":            service.Type(),
 		"Ssh_authorized_key": sshkey.Authorized(),
 		"Sshkey":             sshkey.Type(),

@@ -1,0 +1,108 @@
+// Package selinux applies resources of the types selboolean and selmodule: booleans and modules of the SELinux policy.
+//
+// The rules are those of the module selinux_core. The policy is read and changed with getsebool(8), setsebool(8)
+// and semodule(8).
+package selinux
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"bolt/apply/resource"
+	"bolt/internal/lazyregexp"
+	"bolt/internal/safetext"
+)
+
+// limit ends a program that hangs. A change of the policy can take minutes.
+const limit = 30 * time.Minute
+
+// run runs a program of SELinux. A change is not interrupted.
+func run(ctx context.Context, h *resource.Host, changes bool, program string, args ...string) (string, error) {
+	path := h.Find(program)
+	if path == "" {
+		return "", fmt.Errorf("the program %s is missing. Install the tools of SELinux on the target", program)
+	}
+	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{path}, args...), Env: h.Environ(), Session: changes, Timeout: limit})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", program, err)
+	}
+	return string(out.Stdout), out.Failure(program)
+}
+
+// name returns the name of a resource, which becomes an argument.
+func name(f *resource.Fields) string {
+	text := f.Text("name", f.R.Title)
+	if text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n/") {
+		f.Refuse("name", fmt.Sprintf("must be a word that does not begin with -, and is %q", text))
+	}
+	return text
+}
+
+type booleans struct{}
+
+// Boolean returns the type selboolean.
+func Boolean() resource.Type { return booleans{} }
+
+// A boolean is a selboolean.
+type boolean struct {
+	name       string
+	want       string // on or off; "" if the value is not managed
+	persistent bool
+	is         string
+}
+
+// New implements resource.Type.
+func (booleans) New(r *resource.Resource) (resource.Item, error) {
+	f := resource.Fields{R: r}
+	x := &boolean{name: name(&f), persistent: f.Bool("persistent", false)}
+	switch value := f.Text("value", ""); value {
+	case "":
+	case "on", "true":
+		x.want = "on"
+	case "off", "false":
+		x.want = "off"
+	default:
+		f.Refuse("value", fmt.Sprintf("must be on, off, true or false, and is %q", value))
+	}
+	return x, f.Err
+}
+
+// state ends the output of getsebool.
+var state = lazyregexp.New(` (on|off)\s*$`)
+
+// Read implements resource.Item.
+func (x *boolean) Read(ctx context.Context, h *resource.Host) error {
+	if x.want == "" {
+		return nil
+	}
+	text, err := run(ctx, h, false, "getsebool", x.name)
+	if err != nil {
+		return err
+	}
+	m := state().FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("getsebool printed %q, which has no state", safetext.Message(text))
+	}
+	x.is = m[1]
+	return nil
+}
+
+// Plan implements resource.Item.
+func (x *boolean) Plan() ([]resource.Change, error) {
+	if x.is == x.want {
+		return nil, nil
+	}
+	return []resource.Change{{Property: "value", Is: x.is, Should: x.want}}, nil
+}
+
+// Do implements resource.Item.
+func (x *boolean) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
+	args := []string{x.name, x.want}
+	if x.persistent {
+		args = append([]string{"-P"}, args...)
+	}
+	_, err := run(ctx, h, true, "setsebool", args...)
+	return err
+}

@@ -5,6 +5,7 @@ import (
 	"bolt/apply/provider/account"
 	"bolt/apply/provider/anchor"
 	"bolt/apply/provider/archive"
+	"bolt/apply/provider/augeas"
 	"bolt/apply/provider/concat"
 	"bolt/apply/provider/cron"
 	"bolt/apply/provider/exec"
@@ -31,6 +32,7 @@ func All() map[string]resource.Type {
 	types := map[string]resource.Type{
 		"Anchor":             anchor.Type(),
 		"Archive":            archive.Type(),
+		"Augeas":             augeas.Type(),
 		"Concat_file":        concat.File(),
 		"Concat_fragment":    concat.Fragment(),
 		"Cron":               cron.Type(),

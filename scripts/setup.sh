@@ -18,6 +18,9 @@ haproxy haproxy
 socat socat
 '
 tests='
+augtool augeas-tools
+bzip2 bzip2
+curl curl
 make make
 gcc gcc
 sudo sudo
@@ -33,6 +36,8 @@ ruby ruby
 puppet puppet-agent
 /usr/lib/ruby/vendor_ruby/sys/filesystem.rb ruby-sys-filesystem
 tcsh tcsh
+unzip unzip
+xz xz-utils
 krb5kdc krb5-kdc
 kadmin.local krb5-admin-server
 kinit krb5-user

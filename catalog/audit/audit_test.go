@@ -107,9 +107,9 @@ func TestRead(t *testing.T) {
 				"1 compiler function old modules/m/manifests/init.pp:3\n2 modules function unknown modules/m/manifests/init.pp:5\n"},
 		{"a function in Ruby whose name is that of a module", "-- modules/m/manifests/init.pp --\nclass m { role('x') }\n-- modules/m/lib/puppet/functions/role.rb --\n-- modules/role/manifests/init.pp --\nclass role { }\n",
 			"class m: [compiler] [0]\nclass role: [] []\n0 compiler function role modules/m/manifests/init.pp:1\n"},
-		{"modules that are not installed", "-- modules/m/manifests/init.pp --\nclass m {\n include other\n other::x { 'a': }\n archive { '/a': }\n if $kernel { rare::x { 'b': } unknown() }\n}\n",
-			"class m: [modules] [0 1 2 3]\n0 modules module other modules/m/manifests/init.pp:2 modules/m/manifests/init.pp:3\n" +
-				"1 modules function unknown (optional) modules/m/manifests/init.pp:5\n2 modules module archive modules/m/manifests/init.pp:4\n3 modules module rare (optional) modules/m/manifests/init.pp:5\n"},
+		{"modules that are not installed", "-- modules/m/manifests/init.pp --\nclass m {\n include other\n other::x { 'a': }\n if $kernel { rare::x { 'b': } unknown() }\n}\n",
+			"class m: [modules] [0 1 2]\n0 modules module other modules/m/manifests/init.pp:2 modules/m/manifests/init.pp:3\n" +
+				"1 modules function unknown (optional) modules/m/manifests/init.pp:4\n2 modules module rare (optional) modules/m/manifests/init.pp:4\n"},
 		{"names that an installed module does not define", "-- modules/m/manifests/init.pp --\nclass m {\n include m::a\n m::b { 'x': }\n m::c()\n include n\n}\n-- modules/n/README --\n",
 			"class m: [impossible] [0 1 2 3]\n0 impossible class m::a modules/m/manifests/init.pp:2\n1 impossible class n modules/m/manifests/init.pp:5\n2 impossible function m::c modules/m/manifests/init.pp:4\n3 impossible type m::b modules/m/manifests/init.pp:3\n"},
 		{"branches for other systems", "-- modules/m/manifests/init.pp --\nclass m {\n case $facts['os']['family'] {\n 'windows', 'Darwin': { a() }\n default: { host { 'a': } }\n }\n" +

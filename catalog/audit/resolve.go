@@ -11,7 +11,6 @@ import (
 
 	"bolt/catalog"
 	"bolt/catalog/site"
-	"bolt/catalog/types"
 	"bolt/environment"
 	"bolt/environment/autoload"
 	"bolt/puppet/eval"
@@ -276,9 +275,6 @@ func grouping(typ string) bool {
 // module of a name without a qualifier is unknown, so it may not be installed.
 func (r *Result) missing(kind Kind, name string) *Part {
 	module, _, qualified := strings.Cut(name, "::")
-	if t := types.Find(name); kind == KindType && t != nil && t.Module != "" {
-		module, qualified = t.Module, true
-	}
 	if _, installed := r.code.Modules.Module(module); !installed && (qualified || kind == KindClass) {
 		return &Part{Kind: KindModule, Name: module, Need: Modules, Reason: "it is not installed"}
 	}

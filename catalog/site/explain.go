@@ -23,10 +23,6 @@ func (s *Site) explain(ctx context.Context, err error) error {
 		}
 		e.Msg += s.names.Advise(ctx, e.Name, "manifests", func() []string { return append(s.modules(), s.defined(eval.KindClass)...) })
 	case "unknown-resource-type":
-		if t := types.Find(e.Name); t != nil {
-			e.Msg += ": the module " + t.Module + " defines it"
-			break
-		}
 		e.Msg += s.names.Advise(ctx, e.Name, "manifests", func() []string { return append(s.rubyTypes(), s.defined(eval.KindDefine)...) })
 	default:
 		e.Msg = s.names.Explain(ctx, e)

@@ -74,7 +74,7 @@ func TestUnknownNames(t *testing.T) {
 		"web_user { 'x': } downcas('X')": "unknown function downcas; did you mean downcase?",
 		"class { 'web': prot => 1, addres => 2, other => 3 }": "Class[Web] has no parameters prot (did you mean port?), addres (did you mean address?), other",
 		"file { '/x': contnet => 1 }":                         "File[/x] has no parameter contnet (did you mean content?)",
-		"archive { '/x': pth => 1 }":                          "resource type archive does not exist: the module archive defines it",
+		"archive { '/x': pth => 1 }":                          "Archive[/x] has no parameter pth (did you mean path?)",
 		"file_line { 'x': pth => 1 }":                         "File_line[x] has no parameter pth (did you mean path?)",
 		"web::up()":                                           "--compiler puppet",
 	} {

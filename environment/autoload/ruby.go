@@ -115,9 +115,9 @@ var withAgents = [...]string{
 	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
 }
 
-// applied are the types of modules (stdlib, concat, inifile) that bolt applies itself, so that the modules are not needed for
-// them. A module that defines such a type comes first.
-var applied = [...]string{"anchor", "concat_file", "concat_fragment", "file_line", "ini_setting", "ini_subsetting"}
+// applied are the types of modules (stdlib, archive, concat, inifile, augeasproviders_sysctl, vcsrepo) that bolt applies itself, so
+// that the modules are not needed for them. A module that defines such a type comes first.
+var applied = [...]string{"anchor", "archive", "concat_file", "concat_fragment", "file_line", "ini_setting", "ini_subsetting", "sysctl", "vcsrepo"}
 
 // resourceType finds types of resources that are written in Ruby.
 func (l *Loader) resourceType(ctx context.Context, name string) (*eval.Definition, error) {

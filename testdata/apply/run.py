@@ -4,7 +4,7 @@ import argparse, collections, concurrent.futures, fcntl, hashlib, json, os, re, 
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMMAND = '{bolt} apply {manifest} -t localhost --format json --report {report} {args}'
-BASE_PACKAGES = 'cron,procps,sudo'
+BASE_PACKAGES = 'augeas-tools,bzip2,cron,git,procps,sudo,xz-utils'
 ENV = {'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': '/root', 'USER': 'root',
        'LOGNAME': 'root', 'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb', 'DEBIAN_FRONTEND': 'noninteractive'}
 INLINE = 400  # bytes of a text file that an expectation holds in full; longer ones are held by digest
@@ -42,7 +42,9 @@ def make_root(path):
 
 
 def default_root():
-    return os.path.join(os.environ.get('TMPDIR') or '/tmp', 'bolt-apply-root-%d' % os.getuid(), 'base')
+    """The cached root; one with other packages has another name."""
+    name = 'base-' + hashlib.sha256(BASE_PACKAGES.encode()).hexdigest()[:8]
+    return os.path.join(os.environ.get('TMPDIR') or '/tmp', 'bolt-apply-root-%d' % os.getuid(), name)
 
 
 # --- one case, in namespaces of its own -------------------------------------------------------------------------------

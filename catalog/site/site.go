@@ -235,6 +235,22 @@ type Node struct {
 	Inputs func(*inputs.Record)
 }
 
+// settings returns the variables $settings::name: the environment, and the
+// directories that Puppet's own packages use on servers and on nodes.
+func settings(environment string) *value.Hash {
+	var b value.HashBuilder
+	for _, s := range [][2]string{
+		{"environment", environment},
+		{"confdir", "/etc/puppetlabs/puppet"},
+		{"ssldir", "/etc/puppetlabs/puppet/ssl"},
+		{"codedir", "/etc/puppetlabs/code"},
+		{"environmentpath", "/etc/puppetlabs/code/environments"},
+	} {
+		b.Put(value.String(s[0]), value.String(s[1]))
+	}
+	return b.Build()
+}
+
 // Compile compiles the static catalog of a node. It warns about a source that cannot be resolved, a value
 // that a type rejects, and a cycle. Puppet compiles such catalogs, but does not apply them. The error is an
 // *eval.Error or syntax.Errors.
@@ -254,7 +270,7 @@ func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 		n.Inputs(node.Inputs)
 	}
 	x := s.env.Evaluation(node)
-	x.Interp.Env().Settings = value.NewHash(value.Entry{Key: value.String("environment"), Value: value.String(s.name)})
+	x.Interp.Env().Settings = settings(s.name)
 	made, err := compile.Compile(ctx, x, s.programs, compile.Options{Node: n.Name, Environment: s.name, Declared: n.Declared, Classes: n.Classes, Exports: s.exports, Resolve: n.Resolve})
 	if err != nil {
 		return nil, s.explain(ctx, err)

@@ -93,6 +93,39 @@ func TestEnvironment(t *testing.T) {
 	message(t, compiled(t, dir, "test", site.Node{Name: "x"}), "other")
 }
 
+// TestSettings checks the variables of Puppet's settings.
+func TestSettings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"e/manifests/a.pp": "notify { 'a': message => \"${settings::confdir} ${settings::ssldir} ${settings::codedir} ${settings::environmentpath}\" }"})
+	want := "/etc/puppetlabs/puppet /etc/puppetlabs/puppet/ssl /etc/puppetlabs/code /etc/puppetlabs/code/environments"
+	if got := message(t, compiled(t, dir, "e", site.Node{Name: "n"}), "a"); got != want {
+		t.Errorf("the settings are %q, want %q", got, want)
+	}
+}
+
+// TestPublished checks that a function of a public module declares resources.
+func TestPublished(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"e/manifests/a.pp": "inifile::create_ini_settings({ 'main' => { 'color' => 'never', 'size' => { 'value' => 2, 'ensure' => 'absent' } } }, { 'path' => '/etc/tool.ini' })",
+		"e/modules/inifile/lib/puppet/functions/inifile/create_ini_settings.rb": "",
+	})
+	c := compiled(t, dir, "e", site.Node{Name: "n"})
+	for title, want := range map[string]string{
+		"/etc/tool.ini [main] color": "present main color never /etc/tool.ini",
+		"/etc/tool.ini [main] size":  "absent main size 2 /etc/tool.ini",
+	} {
+		r := c.Find(catalog.Ref{Type: "Ini_setting", Title: title})
+		if r == nil {
+			t.Fatalf("there is no Ini_setting[%s] in %v", title, c.Resources())
+		}
+		p := r.Params
+		if got := fmt.Sprint(p.Value("ensure"), " ", p.Value("section"), " ", p.Value("setting"), " ", p.Value("value"), " ", p.Value("path")); got != want {
+			t.Errorf("%s is %q, want %q", title, got, want)
+		}
+	}
+}
+
 // TestLinkedManifests checks that the directory of the manifests can be a link.
 func TestLinkedManifests(t *testing.T) {
 	dir := t.TempDir()

@@ -22,6 +22,7 @@ import (
 	"bolt/modules"
 	"bolt/puppet/check"
 	"bolt/puppet/eval"
+	"bolt/puppet/published"
 	"bolt/puppet/syntax"
 )
 
@@ -35,7 +36,7 @@ type Loader struct {
 
 	files  memo[string, *file]
 	names  memo[name, *eval.Definition]
-	rubies memo[string, struct{}]
+	rubies memo[string, *eval.Definition]
 	all    func() []modules.Module
 	types  func() map[string]typeFile
 	seen   seen
@@ -66,19 +67,23 @@ type name struct {
 	name string
 }
 
-// Load returns the definition of a name; see eval.Loader. If the file for the
-// name defines something else, or the function is written in Ruby, Load returns
-// an error.
+// Load returns the definition of a name; see eval.Loader. For a function that a
+// module writes in Ruby, it returns the implementation of package published, or
+// an error if there is none. If the file for the name defines something else,
+// Load returns an error.
 func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*eval.Definition, error) {
 	d, err := l.Written(ctx, kind, qualified)
 	if d != nil || err != nil || kind != eval.KindFunction || !isName(qualified) {
 		return d, err
 	}
-	_, err = l.rubies.get(ctx, qualified, func() (struct{}, bool, error) {
-		l.seen.incomplete()
-		return struct{}{}, false, l.ruby(qualified)
+	d, err = l.rubies.get(ctx, qualified, func() (*eval.Definition, bool, error) {
+		d, err := l.ruby(qualified)
+		if d == nil {
+			l.seen.incomplete()
+		}
+		return d, d != nil, err
 	})
-	return nil, Ended(ctx, err)
+	return d, Ended(ctx, err)
 }
 
 // Written is Load for callers that ignore functions in Ruby.
@@ -321,9 +326,10 @@ func (e *RubyError) advice() string {
 	}
 }
 
-// ruby returns a *RubyError if a function is written in Ruby: in the module of a
-// qualified name, or in any module for an unqualified one.
-func (l *Loader) ruby(qualified string) error {
+// ruby finds a function in Ruby: in the module of a qualified name, or in any
+// module for an unqualified one. It returns the implementation of package
+// published, or a *RubyError.
+func (l *Loader) ruby(qualified string) (*eval.Definition, error) {
 	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
 	where := l.all()
 	if module, _, is := strings.Cut(qualified, "::"); is {
@@ -334,12 +340,24 @@ func (l *Loader) ruby(qualified string) error {
 	for _, m := range where {
 		for _, dir := range []string{"lib/puppet/functions", "lib/puppet/parser/functions"} {
 			path := filepath.Join(m.Dir, filepath.FromSlash(dir), file)
-			if _, err := os.Stat(path); err == nil {
-				return &RubyError{Function: qualified, Module: m, Path: path}
+			at, stamp := time.Now(), stampOf(path)
+			if stamp == nil {
+				continue
 			}
+			f := published.Find(m.Name, qualified)
+			if f == nil {
+				return nil, &RubyError{Function: qualified, Module: m, Path: path}
+			}
+			l.seen.file(path, stamp, at)
+			if len(where) > 1 { // another module can get the function
+				for _, dir := range l.path.Dirs() {
+					l.seen.file(dir, stampOf(dir), at)
+				}
+			}
+			return &eval.Definition{Kind: eval.KindFunction, Name: qualified, Module: m.Name, Function: f}, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Files finds and reads the files of modules for the functions of package

@@ -192,6 +192,47 @@ func TestRubyNamedLikeModule(t *testing.T) {
 	}
 }
 
+// TestPublished checks that a function in Ruby of a public module is the one of package
+// published, but only in that module, and that the Loader notices its end.
+func TestPublished(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"mysql/lib/puppet/functions/mysql/password.rb":            "",
+		"docker/lib/puppet/parser/functions/docker_exec_flags.rb": "",
+		"m/lib/puppet/functions/mongodb_password.rb":              "",
+		"php/functions/ensure_prefix.pp":                          "function php::ensure_prefix() { 1 }",
+		"php/lib/puppet/functions/php/ensure_prefix.rb":           "",
+	})
+	old := time.Now().Add(-time.Hour)
+	for _, file := range []string{"mysql/lib/puppet/functions/mysql/password.rb", "docker/lib/puppet/parser/functions/docker_exec_flags.rb", "php/functions/ensure_prefix.pp", ""} {
+		if err := os.Chtimes(filepath.Join(dir, file), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLoader(dir)
+	for name, native := range map[string]bool{"mysql::password": true, "docker_exec_flags": true, "php::ensure_prefix": false} {
+		d, err := l.Load(t.Context(), eval.KindFunction, name)
+		if err != nil || d == nil || (d.Function != nil) != native {
+			t.Errorf("%s: %v, %v; want one in Go: %v", name, d, err, native)
+		}
+	}
+	if !l.Current() {
+		t.Error("the Loader is not current, but nothing has changed")
+	}
+	if err := os.Remove(filepath.Join(dir, "mysql/lib/puppet/functions/mysql/password.rb")); err != nil {
+		t.Fatal(err)
+	}
+	if l.Current() {
+		t.Error("the Loader is current, but a function was removed")
+	}
+	if d, err := l.Renewed().Load(t.Context(), eval.KindFunction, "mysql::password"); d != nil || err != nil {
+		t.Errorf("the removed function: %v, %v", d, err)
+	}
+	var ruby *RubyError
+	if _, err := l.Load(t.Context(), eval.KindFunction, "mongodb_password"); !errors.As(err, &ruby) || ruby.Module.Name != "m" {
+		t.Errorf("a function of another module: %v", err)
+	}
+}
+
 // TestMisses: names that programs make up do not fill memory.
 func TestMisses(t *testing.T) {
 	l := newLoader(tree(t, map[string]string{"m/functions/f.pp": "function m::f() { 1 }", "m/manifests/init.pp": "class m {}", "bad/manifests/init.pp": "class bad {"}))

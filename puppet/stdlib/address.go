@@ -226,3 +226,11 @@ func isEmail(s string) bool {
 	}
 	return true
 }
+
+// ParseIP parses an address, or an address with a slash and a length or a mask,
+// as Ruby's IPAddr does. It returns the first and the last address of the
+// network.
+func ParseIP(s string) (first, last netip.Addr, ok bool) {
+	r, ok := parseIP(s)
+	return r.from, r.to, ok
+}

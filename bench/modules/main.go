@@ -1,0 +1,122 @@
+// Command modules reports how bolt handles the most used public modules. It
+// compiles a small manifest for each module, without Ruby, and compares the
+// catalog with the one of the real puppet. The modules are directories below
+// one directory, which it does not change:
+//
+//	go run ./bench/modules -modules DIR -document docs/modules-status.md
+//
+// The modules are listed in list.txt beside this file, their manifests are in
+// manifests, and the facts of the made-up machines in facts. Each cell of the
+// table is the result of a command of this run. Without puppet, the column for
+// it is empty.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"bolt/bench/measure"
+)
+
+func main() {
+	bolt := flag.String("bolt", "bin/bolt", "`program` to test")
+	dir := flag.String("modules", "", "`directory` with the modules and the modules that they need")
+	source := flag.String("data", "bench/modules", "`directory` with the list, the manifests and the facts")
+	puppet := flag.Bool("puppet", true, "compare with the installed puppet, if there is one")
+	only := flag.String("only", "", "test only these modules, separated by `commas`")
+	document := flag.String("document", "", "replace the results in this `file` too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	t := &tester{data: os.DirFS(*source), puppet: *puppet}
+	err := status(ctx, t, *bolt, *dir, *document, *only)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "modules:", err)
+		os.Exit(1)
+	}
+}
+
+func status(ctx context.Context, t *tester, bolt, dir, document, only string) error {
+	if dir == "" {
+		return fmt.Errorf("name the directory of the modules with -modules")
+	}
+	if _, err := exec.LookPath("puppet"); err != nil {
+		t.puppet = false
+	}
+	work, err := os.MkdirTemp("", "modules-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	t.work = work
+	if t.bolt, err = filepath.Abs(bolt); err != nil {
+		return err
+	}
+	if t.modules, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	chosen, err := list(t.data, only)
+	if err != nil {
+		return err
+	}
+	var results []result
+	for _, m := range chosen {
+		r, err := t.test(ctx, m)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+		fmt.Fprintf(os.Stderr, "%-30s compiles: %-4s as puppet: %s\n", m.name, r.compiles.cell(), r.same.cell())
+	}
+	text := report(results)
+	fmt.Print(text)
+	if document == "" {
+		return nil
+	}
+	return measure.Replace(document, "modules", text)
+}
+
+// A module is a line of list.txt: its name with its owner, and the facts of its
+// machine.
+type module struct{ name, facts string }
+
+// short returns the name without the owner, which is the name of the directory.
+func (m module) short() string {
+	_, short, _ := strings.Cut(m.name, "-")
+	return short
+}
+
+// list returns the modules of list.txt, or those that only names.
+func list(data fs.FS, only string) ([]module, error) {
+	text, err := fs.ReadFile(data, "list.txt")
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for name := range strings.SplitSeq(only, ",") {
+		wanted[name] = name != ""
+	}
+	var all []module
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		m := module{fields[0], "debian"}
+		if len(fields) > 1 {
+			m.facts = fields[1]
+		}
+		if only == "" || wanted[m.short()] || wanted[m.name] {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,6 @@
+class { 'grafana':
+  cfg => {
+    'app_mode' => 'production',
+    'server'   => { 'http_port' => 8080 },
+  },
+}

@@ -1,0 +1,6 @@
+class { 'letsencrypt':
+  email => 'admin@example.com',
+}
+letsencrypt::certonly { 'www.example.com':
+  plugin => 'standalone',
+}

@@ -1,0 +1,6 @@
+include limits
+
+limits::limits { 'web/nofile':
+  soft => 1024,
+  hard => 4096,
+}

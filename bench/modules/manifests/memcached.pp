@@ -1,0 +1,3 @@
+class { 'memcached':
+  max_memory => '12%',
+}

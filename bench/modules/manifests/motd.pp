@@ -1,0 +1,3 @@
+class { 'motd':
+  content => "Welcome\n",
+}

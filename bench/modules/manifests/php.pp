@@ -1,0 +1,4 @@
+class { 'php':
+  manage_repos => false,
+  settings     => { 'PHP/memory_limit' => '256M' },
+}

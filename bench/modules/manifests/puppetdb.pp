@@ -1,0 +1,6 @@
+class { 'puppetdb::globals':
+  puppet_confdir => '/etc/puppetlabs/puppet',
+}
+class { 'puppetdb':
+  java_args => { '-Xmx' => '1g' },
+}

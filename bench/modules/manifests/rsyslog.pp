@@ -1,0 +1,4 @@
+class { 'rsyslog::client':
+  remote_type => 'tcp',
+  server      => 'logs.example.com',
+}

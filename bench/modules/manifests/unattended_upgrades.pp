@@ -1,0 +1,4 @@
+class { 'unattended_upgrades':
+  auto => { 'reboot' => false },
+  mail => { 'to' => 'admin@example.com' },
+}

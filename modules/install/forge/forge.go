@@ -1,14 +1,14 @@
-// Package forge is a client of the Puppet Forge, and of servers that speak its
-// API (version 3, https://forgeapi.puppet.com): it tells which releases of a
-// module there are, and fetches them.
+// Package forge is a client of the Puppet Forge and of servers with the same API
+// (version 3, https://forgeapi.puppet.com). It lists the releases of a module and
+// downloads them.
 //
 //	client, err := forge.New(forge.Options{})
 //	releases, err := client.Releases(ctx, "puppetlabs/stdlib")
 //	digest, err := client.Fetch(ctx, releases[0], dir)
 //
-// What a server sends is bounded in size and time, and checked before it is
-// unpacked. Requests that a busy or a broken server did not answer are made
-// again, after the time that it asks for. A Client is safe for concurrent use.
+// Responses are limited in size and time. An archive is verified before it is
+// unpacked. If a server is busy or fails, the client retries after the time in
+// its Retry-After header. A Client is safe for concurrent use.
 package forge
 
 import (
@@ -41,7 +41,7 @@ const baseURL = "https://forgeapi.puppet.com"
 // have.
 var ErrNotFound = errors.New("the Forge does not have it")
 
-// Limits of what a server sends.
+// Limits of responses.
 const (
 	maxDocument = 32 << 20 // a page of releases
 	maxArchive  = 256 << 20
@@ -50,22 +50,23 @@ const (
 
 // Options configure a Client.
 type Options struct {
-	BaseURL string           // "" for the constant
-	Token   transport.Secret // the value of the header Authorization, for baseURL alone
-	Proxy   string           // its URL; "" for ProxyFor
-	Agent   string           // the program's name and version
-	// ProxyFor tells the proxy of a request, as http.Transport has it; nil for
-	// none.
+	BaseURL string           // "" for the public Forge
+	Token   transport.Secret // the value of the header Authorization, which is sent to BaseURL only
+	Proxy   string           // the URL of the proxy; "" to use ProxyFor
+	Agent   string           // the value of the header User-Agent: the program's name and version
+	// ProxyFor returns the proxy for a request, as in http.Transport. nil means
+	// no proxy.
 	ProxyFor func(*http.Request) (*url.URL, error)
 
-	// Backoff is how long to wait before a second try, doubled for each
-	// further one; 0 is half a second.
+	// Backoff is the time before the first retry. It doubles for each further
+	// retry. 0 means half a second.
 	Backoff time.Duration
-	// Jitter is a number from 0 to 1 that spreads waits; nil spreads none.
+	// Jitter returns a number from 0 to 1 that randomizes the times. nil means no
+	// randomization.
 	Jitter func() float64
 }
 
-// A Client asks one server.
+// A Client queries one server.
 type Client struct {
 	o    Options
 	base *url.URL
@@ -107,7 +108,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections that are kept.
+// Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func parseURL(text string) (*url.URL, error) {
@@ -121,7 +122,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Host says which server it is, for people.
+// Host returns the address of the server for messages.
 func (c *Client) Host() string {
 	u := *c.base
 	u.User = nil
@@ -141,7 +142,7 @@ type Release struct {
 // A Dependency is a module that a release needs, and the range of its versions.
 type Dependency struct{ Module, Range string }
 
-// release is a release as the API has it.
+// release is a release in the JSON of the API.
 type release struct {
 	Version string `json:"version"`
 	Module  struct {
@@ -166,11 +167,11 @@ type release struct {
 
 var modulePattern = lazyregexp.New(`^[A-Za-z0-9_]+[-/][a-z][a-z0-9_]*$`)
 
-// validModule reports whether a module on a Forge can be called that: owner/name
-// or owner-name.
+// validModule reports whether a name is a valid name of a module on a Forge:
+// owner/name or owner-name.
 func validModule(name string) bool { return modulePattern().MatchString(name) }
 
-// slug is a module's name in addresses.
+// slug returns a module's name in the form of URLs.
 func slug(module string) string { return strings.Replace(module, "/", "-", 1) }
 
 func (r *release) public(module string) (Release, bool) {
@@ -185,12 +186,12 @@ func (r *release) public(module string) (Release, bool) {
 	return pub, r.Deleted == nil && validModule(pub.Module) && strings.EqualFold(pub.Module, module)
 }
 
-// large are parts of a release that nobody needs here.
+// large lists large fields of a release that the client does not use.
 const large = "readme changelog license reference tasks"
 
 // Releases returns all releases of a module (owner/name or owner-name) that are
-// not deleted, in the server's order. The error of a module that the server
-// does not have is ErrNotFound.
+// not deleted, in the server's order. If the server does not have the module, the
+// error is ErrNotFound.
 func (c *Client) Releases(ctx context.Context, module string) ([]Release, error) {
 	if !validModule(module) {
 		return nil, fmt.Errorf("%q is not a module name: write owner/name", module)
@@ -242,7 +243,7 @@ func (c *Client) Release(ctx context.Context, module, version string) (Release, 
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Release{}, fmt.Errorf("%s %s: %w", module, version, err)
 	}
-	// Some servers have lists only.
+	// Some servers do not have the endpoint for one release.
 	list, err := c.Releases(ctx, module)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Release{}, err
@@ -260,7 +261,7 @@ func (c *Client) document(ctx context.Context, ref string, into any) error {
 	var text []byte
 	err := c.get(ctx, ref, false, func(body io.Reader) (err error) {
 		if text, err = io.ReadAll(io.LimitReader(body, maxDocument+1)); err == nil && len(text) > maxDocument {
-			err = &permanent{fmt.Errorf("%s answered with more than %d MiB", c.Host(), maxDocument>>20)}
+			err = &permanent{fmt.Errorf("the response of %s has more than %d MiB", c.Host(), maxDocument>>20)}
 		}
 		return err
 	})
@@ -268,32 +269,32 @@ func (c *Client) document(ctx context.Context, ref string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s answered with something else than the Forge's API does: %w", c.Host(), err)
+		return fmt.Errorf("the response of %s is not a response of the Forge's API: %w", c.Host(), err)
 	}
 	return nil
 }
 
-// Fetch downloads a release, compares it with the digest that the server gave,
-// and unpacks it into a directory, which exists and is empty. It returns the
-// SHA-256 of the archive.
+// Fetch downloads a release, verifies the digest from the server's list of
+// releases, and unpacks the archive into dir. dir must exist and be empty. It
+// returns the SHA-256 of the archive.
 func (c *Client) Fetch(ctx context.Context, r Release, dir string) (digest string, err error) {
 	what := r.Module + " " + r.Version
 	want, sum := strings.ToLower(r.sha256), sha256.New()
 	check := hash.Hash(sum)
 	kind := "SHA-256"
 	if want == "" {
-		// Older servers have nothing better. It finds what got damaged.
+		// Older servers have MD5 only, which detects damaged archives.
 		want, check, kind = strings.ToLower(r.md5), md5.New(), "MD5"
 	}
 	if len(want) != hex.EncodedLen(check.Size()) {
-		return "", fmt.Errorf("%s: %s gives no digest of it, so what comes cannot be checked", what, c.Host())
+		return "", fmt.Errorf("%s: %s does not list a digest, so bolt cannot verify the archive", what, c.Host())
 	}
 	archive, err := os.CreateTemp(dir, ".archive")
 	if err != nil {
 		return "", err
 	}
 	defer archive.Close()
-	if err := os.Remove(archive.Name()); err != nil { // open, it stays
+	if err := os.Remove(archive.Name()); err != nil { // the open file stays usable
 		return "", err
 	}
 	disk := writerFunc(func(p []byte) (int, error) {
@@ -326,7 +327,7 @@ func (c *Client) Fetch(ctx context.Context, r Release, dir string) (digest strin
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	if got := hex.EncodeToString(check.Sum(nil)); got != want {
-		return "", fmt.Errorf("%s: the archive from %s does not have the %s that the Forge tells (%s, not %s): it was damaged or replaced on the way",
+		return "", fmt.Errorf("%s: the archive from %s does not have the %s of the Forge (got %s, want %s): it was damaged or replaced",
 			what, c.Host(), kind, got, want)
 	}
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {

@@ -152,7 +152,7 @@ func TestFetch(t *testing.T) {
 		{"upper-case digest", good, func(r map[string]any) { r["file_sha256"] = strings.ToUpper(r["file_sha256"].(string)) }, ""},
 		{"wrong SHA-256", good, func(r map[string]any) { r["file_sha256"] = strings.Repeat("0", 64) }, "does not have the SHA-256"},
 		{"wrong MD5", good, func(r map[string]any) { r["file_sha256"], r["file_md5"] = "", strings.Repeat("0", 32) }, "does not have the MD5"},
-		{"no digest", good, func(r map[string]any) { delete(r, "file_sha256"); delete(r, "file_md5") }, "gives no digest"},
+		{"no digest", good, func(r map[string]any) { delete(r, "file_sha256"); delete(r, "file_md5") }, "does not list a digest"},
 		{"hostile", hostile, nil, "not a path inside"},
 		{"not compressed", []byte("no gzip"), nil, "not compressed with gzip"},
 		{"cut before packing", good[:len(good)/2], nil, "damaged"},
@@ -253,7 +253,7 @@ func TestRefusals(t *testing.T) {
 		text  string
 	}{
 		"missing": {1, "me/missing 1.0.0: the Forge does not have it"}, "broken": {tries, "500 Internal Server Error (tried 4 times)"},
-		"busy": {1, "it asks to wait for 2h0m0s"}, "secret": {1, "403 Forbidden; no entry (a token can be set"}, "page": {1, "something else than"},
+		"busy": {1, "its Retry-After is 2h0m0s"}, "secret": {1, "403 Forbidden; no entry (a token can be set"}, "page": {1, "is not a response of"},
 	} {
 		n.Store(0)
 		_, err := c.Release(t.Context(), "me/"+name, "1.0.0")

@@ -21,13 +21,13 @@ import (
 // Times of a request.
 const (
 	connectTimeout = 15 * time.Second
-	answerTimeout  = 60 * time.Second // to the first byte
-	silence        = 60 * time.Second // between two
-	maxWait        = 60 * time.Second // that a server may ask for
+	answerTimeout  = 60 * time.Second // from the request to the header of the response
+	silence        = 60 * time.Second // between two reads of the body
+	maxWait        = 60 * time.Second // the longest accepted Retry-After
 	tries          = 4
 )
 
-// address is what a server's reference means: a path below its API, or a URL.
+// address resolves a server's reference, which is a path below its API or a URL.
 func (c *Client) address(ref string) (*url.URL, error) {
 	u, err := url.Parse(ref)
 	if err != nil || ref == "" {
@@ -38,7 +38,7 @@ func (c *Client) address(ref string) (*url.URL, error) {
 	}
 	full := *c.base
 	path := "/" + strings.TrimLeft(u.Path, "/")
-	// Servers behind a prefix may or may not write it.
+	// If the API has a path prefix, some servers include it in references and others do not.
 	if c.base.Path == "" || !strings.HasPrefix(path, c.base.Path+"/") {
 		path = c.base.Path + path
 	}
@@ -46,13 +46,13 @@ func (c *Client) address(ref string) (*url.URL, error) {
 	return &full, nil
 }
 
-// home reports whether an address is the server's own, which gets the token.
+// home reports whether an address is on the server itself, which receives the token.
 func (c *Client) home(u *url.URL) bool {
 	return u.Scheme == c.base.Scheme && strings.EqualFold(u.Host, c.base.Host)
 }
 
-// redirect looks at where a server sends us. Go has its own idea of where a
-// token may go: all hosts below the first one's domain.
+// redirect checks a redirect. Without it, Go would also send the token to all
+// hosts below the server's domain.
 func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) >= 5 {
 		return &permanent{errors.New("it redirects too often")}
@@ -66,13 +66,14 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A permanent error is one that another try would not change.
+// A permanent error is not retried.
 type permanent struct{ error }
 
 func (p *permanent) Unwrap() error { return p.error }
 
-// get requests what ref refers to and has it read by a function, which is called
-// again for each try. A raw body is one that nobody compresses on the way.
+// get requests ref, and retries. It calls read with the body of each response, so
+// read can be called several times. If raw is true, the server must not compress
+// the body.
 func (c *Client) get(ctx context.Context, ref string, raw bool, read func(io.Reader) error) error {
 	u, err := c.address(ref)
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *Client) get(ctx context.Context, ref string, raw bool, read func(io.Rea
 			return p.error
 		}
 		if wait > maxWait {
-			return fmt.Errorf("%w; it asks to wait for %v", err, wait)
+			return fmt.Errorf("%w; its Retry-After is %v", err, wait)
 		}
 		if try == tries {
 			return fmt.Errorf("%w (tried %d times)", err, tries)
@@ -109,7 +110,7 @@ func (c *Client) get(ctx context.Context, ref string, raw bool, read func(io.Rea
 	}
 }
 
-// try makes one request. wait is what the server asks for before the next.
+// try makes one request. wait is the server's Retry-After, or 0.
 func (c *Client) try(ctx context.Context, u *url.URL, raw bool, read func(io.Reader) error) (wait time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -119,8 +120,8 @@ func (c *Client) try(ctx context.Context, u *url.URL, raw bool, read func(io.Rea
 	}
 	req.Header.Set("User-Agent", c.o.Agent)
 	if raw {
-		// Else servers that call an archive an encoding have it unpacked, and
-		// then it is not what its digest is of.
+		// Some servers send an archive with Content-Encoding: gzip. Go would
+		// decompress it, and its digest would be wrong.
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	if c.o.Token.IsSet() && c.home(u) {
@@ -132,7 +133,7 @@ func (c *Client) try(ctx context.Context, u *url.URL, raw bool, read func(io.Rea
 			return 0, &permanent{fmt.Errorf("%s: %w", u.Redacted(), p.error)}
 		}
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // its text has the whole address, with a password
+			err = e.Err // the text of e has the whole URL, with a password
 		}
 		_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
 		dns, _ := errors.AsType[*net.DNSError](err)
@@ -146,8 +147,8 @@ func (c *Client) try(ctx context.Context, u *url.URL, raw bool, read func(io.Rea
 	if res.StatusCode != http.StatusOK {
 		return c.refused(res, u)
 	}
-	// A server that goes silent would hold us for ever.
-	stalled := fmt.Errorf("%s: nothing came for %v", u.Host, silence)
+	// Without this timeout, a server that stops sending would block the client forever.
+	stalled := fmt.Errorf("%s: no data was received for %v", u.Host, silence)
 	timer := time.AfterFunc(silence, func() { cancel(stalled) })
 	defer timer.Stop()
 	err = read(readerFunc(func(p []byte) (int, error) {
@@ -159,7 +160,7 @@ func (c *Client) try(ctx context.Context, u *url.URL, raw bool, read func(io.Rea
 		return 0, stalled
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return 0, fmt.Errorf("%s: the connection ended before all had come", u.Host)
+		return 0, fmt.Errorf("%s: the connection ended before the end of the response", u.Host)
 	}
 	return 0, err
 }
@@ -172,13 +173,13 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// refused makes an error of an answer that is none.
+// refused returns the error for a response whose status is not 200.
 func (c *Client) refused(res *http.Response, u *url.URL) (wait time.Duration, err error) {
 	var said struct {
 		Message string   `json:"message"`
 		Errors  []string `json:"errors"`
 	}
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // more to say would be nice to have
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // the details are optional
 	if json.Unmarshal(bytes.TrimSpace(text), &said) != nil || said.Message == "" {
 		said.Message = res.Status
 	}
@@ -201,14 +202,15 @@ func (c *Client) refused(res *http.Response, u *url.URL) (wait time.Duration, er
 	return 0, &permanent{err}
 }
 
-// retryAfter is how long a server asks to wait: seconds, or until a date.
+// retryAfter returns the wait of the header Retry-After, which has seconds or a
+// date (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n > 0 {
 		return time.Duration(min(n, 1<<20)) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		sent, err := http.ParseTime(h.Get("Date")) // its own clock counts
+		sent, err := http.ParseTime(h.Get("Date")) // the server's clock can differ from ours
 		if err == nil && at.After(sent) {
 			return at.Sub(sent)
 		}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A tokenKind is what a piece of a Puppetfile is.
+// A tokenKind is the kind of a token.
 type tokenKind uint8
 
 const (
@@ -60,7 +60,7 @@ func Parse(data []byte) (*File, error) {
 	p := &parser{scanner: scanner{rest: text, line: 1}}
 	p.advance()
 	err := p.file(f)
-	if p.err != nil { // what the scanner could not read comes first
+	if p.err != nil { // after an error of the scanner, errors of the parser are consequences
 		return nil, p.err
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func Parse(data []byte) (*File, error) {
 	for i := range f.Modules {
 		m := &f.Modules[i]
 		if before, twice := seen[m.Name()]; twice {
-			return nil, &Error{m.Line, fmt.Sprintf("module %s is there already, in line %d", m.Name(), before)}
+			return nil, &Error{m.Line, fmt.Sprintf("module %s is already in line %d", m.Name(), before)}
 		}
 		seen[m.Name()] = m.Line
 	}
@@ -84,7 +84,7 @@ type parser struct {
 
 func (p *parser) advance() { p.now = p.next() }
 
-// over skips line ends where Ruby would: within brackets and after commas.
+// over skips line ends. Ruby ignores line ends inside of brackets and after commas.
 func (p *parser) over() {
 	for p.now.kind == tokenNewline {
 		p.advance()
@@ -92,7 +92,7 @@ func (p *parser) over() {
 }
 
 func (p *parser) unexpected(want string) error {
-	return &Error{p.now.line, fmt.Sprintf("expected %s, found %s; a Puppetfile is read, and not run as a program", want, p.now)}
+	return &Error{p.now.line, fmt.Sprintf("expected %s, found %s; bolt does not run a Puppetfile as a Ruby program", want, p.now)}
 }
 
 func (p *parser) mark(text string) bool {
@@ -124,7 +124,7 @@ func (p *parser) file(f *File) error {
 		case "mod":
 			err = p.mod(f, line, bracket)
 		case "forge":
-			_, err = p.text("the address of a Forge") // that of the project counts
+			_, err = p.text("the address of a Forge") // ignored: the project's setting is used
 		case "moduledir":
 			f.ModuleDir, err = p.directory()
 		default:
@@ -153,8 +153,8 @@ func (p *parser) text(what string) (string, error) {
 	return text, nil
 }
 
-// directory = text | "File" "." "join" "(" here { "," text } ")", the one program
-// that many lists have.
+// directory = text | "File" "." "join" "(" here { "," text } ")". Many Puppetfiles
+// contain this one call.
 func (p *parser) directory() (string, error) {
 	const what = "a directory in quotes"
 	if p.now.kind != tokenWord || p.now.text != "File" {
@@ -179,10 +179,10 @@ func (p *parser) directory() (string, error) {
 	if !p.mark(")") {
 		return "", p.unexpected("a closing bracket")
 	}
-	return strings.TrimLeft(strings.Join(parts, "/"), "/"), nil // File.join makes "a//b" of it, not "/b"
+	return strings.TrimLeft(strings.Join(parts, "/"), "/"), nil // File.join("a", "/b") is "a/b", not "/b"
 }
 
-// words reads words and marks that must follow each other.
+// words reads a sequence of words and marks.
 func (p *parser) words(list ...string) bool {
 	for _, text := range list {
 		if p.now.kind != tokenWord && p.now.kind != tokenMark || p.now.text != text {
@@ -238,8 +238,8 @@ func (p *parser) mod(f *File, line int, bracket bool) error {
 	return nil
 }
 
-// pairs reads the pairs of a hash; the key of the first may have been read.
-// Within brackets, line ends are nothing.
+// pairs reads the pairs of a hash. If first has a key, the parser has read it
+// already. If bracket is true, line ends are ignored.
 func (p *parser) pairs(first option, bracket bool) ([]option, error) {
 	var list []option
 	seen := map[string]bool{}
@@ -275,7 +275,7 @@ func (p *parser) pairs(first option, bracket bool) ([]option, error) {
 		o.value = p.now
 		p.advance()
 		if seen[o.key] {
-			return nil, &Error{o.line, fmt.Sprintf("the option %s is there twice", o.key)}
+			return nil, &Error{o.line, fmt.Sprintf("the option %s is a duplicate", o.key)}
 		}
 		seen[o.key] = true
 		list = append(list, o)
@@ -293,11 +293,11 @@ func (p *parser) pairs(first option, bracket bool) ([]option, error) {
 	}
 }
 
-// A scanner cuts text into tokens; after an error there is only the end.
+// A scanner splits text into tokens. After an error, it returns tokenEnd only.
 type scanner struct {
 	rest  string
 	line  int
-	begun bool // something but comments came in this line
+	begun bool // whether the line has a token already
 	err   error
 }
 
@@ -366,7 +366,7 @@ func (s *scanner) token(c byte) token {
 	case c == '\'' || c == '"':
 		text, ok := s.quoted(c)
 		if !ok {
-			return s.fail("the text has no end")
+			return s.fail("the string has no closing quote")
 		}
 		if strings.HasPrefix(s.rest, ":") && !strings.HasPrefix(s.rest, "::") { // "name": value
 			s.rest = s.rest[1:]
@@ -377,7 +377,7 @@ func (s *scanner) token(c byte) token {
 		s.rest = s.rest[1:]
 		text, ok := s.quoted(s.rest[0])
 		if !ok {
-			return s.fail("the symbol has no end")
+			return s.fail("the symbol has no closing quote")
 		}
 		return token{tokenSymbol, text, line}
 	case c == ':' && len(s.rest) > 1 && isLetter(s.rest[1]):
@@ -404,7 +404,7 @@ func (s *scanner) token(c byte) token {
 		return token{tokenMark, string(c), line}
 	}
 	r, _ := utf8.DecodeRuneInString(s.rest)
-	return s.fail("%q has no meaning here; a Puppetfile is read, and not run as a program", r)
+	return s.fail("unexpected %q; bolt does not run a Puppetfile as a Ruby program", r)
 }
 
 func isLetter(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
@@ -419,8 +419,8 @@ func (s *scanner) word() string {
 	return word
 }
 
-// quoted reads a text in quotes. In double ones a few escapes are known, and
-// what Ruby would evaluate is an error.
+// quoted reads a string in quotes. In double quotes, some escapes are supported,
+// and an interpolation is an error.
 func (s *scanner) quoted(quote byte) (string, bool) {
 	var b strings.Builder
 	for i := 1; i < len(s.rest); i++ {
@@ -437,7 +437,7 @@ func (s *scanner) quoted(quote byte) (string, bool) {
 				return "", true
 			}
 		case c == '#' && quote == '"' && i+1 < len(s.rest) && strings.IndexByte("{$@", s.rest[i+1]) >= 0:
-			s.fail("a text with #%c would have to be evaluated; write out its value", s.rest[i+1])
+			s.fail("a string with #%c must be evaluated by Ruby; write its value instead", s.rest[i+1])
 			return "", true
 		default:
 			b.WriteByte(c)
@@ -446,7 +446,7 @@ func (s *scanner) quoted(quote byte) (string, bool) {
 	return "", false
 }
 
-// escape writes what a backslash and c mean.
+// escape writes the character of the escape sequence \c.
 func (s *scanner) escape(b *strings.Builder, quote, c byte) bool {
 	if c == '\n' {
 		s.line++
@@ -468,7 +468,7 @@ func (s *scanner) escape(b *strings.Builder, quote, c byte) bool {
 	case '\'', '/', '#', ' ', '-', '.':
 		b.WriteByte(c)
 	default:
-		s.fail("the escape \\%c is not understood", c)
+		s.fail("the escape \\%c is not supported", c)
 		return false
 	}
 	return true

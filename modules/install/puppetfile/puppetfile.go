@@ -1,11 +1,10 @@
 // Package puppetfile reads and writes Puppetfiles: lists of modules with their
 // versions and sources.
 //
-// A Puppetfile is a program in Ruby, of which Parse reads what lists consist
-// of: forge, moduledir and mod with texts, symbols and hashes in both notations,
-// and comments. Everything else is an error with its line; nothing is ever
-// evaluated. The directives and their options are those of r10k
-// (doc/puppetfile.mkd) as far as Puppet Bolt has use for them.
+// A Puppetfile is a Ruby program. Parse does not evaluate it. It reads comments
+// and the directives forge, moduledir and mod, with strings, symbols and hashes in
+// both notations. Anything else is an error with a line number. The directives and
+// their options are the subset of r10k's (doc/puppetfile.mkd) that Puppet Bolt uses.
 package puppetfile
 
 import (
@@ -19,39 +18,39 @@ import (
 // managedLine begins a Puppetfile that Bolt writes and may replace.
 const managedLine = "# This Puppetfile is managed by Bolt. Do not edit."
 
-// A File is what a Puppetfile says.
+// A File is the content of a Puppetfile.
 type File struct {
-	Managed   bool   // it begins with managedLine
-	ModuleDir string // where modules go, relative to the Puppetfile or absolute; "" for the usual place
+	Managed   bool   // whether it begins with managedLine
+	ModuleDir string // the directory for modules, relative to the Puppetfile or absolute; "" for the default
 	Modules   []Module
 }
 
-// A Module is one line of the list. It has at most one of Git, Path and Local;
-// with none it is from the Forge.
+// A Module is one module of the list. At most one of Git, Path and Local is set. If
+// none is set, the module is from the Forge.
 type Module struct {
-	Title string // as it is written: owner/name, owner-name or name
-	Line  int    // where it stands, from 1; 0 if it was not read
+	Title string // as in the file: owner/name, owner-name or name
+	Line  int    // the line number, from 1; 0 if the module is not from a file
 
-	// Version is that of a module from the Forge; "" for any, Latest for the
-	// newest.
+	// Version is the version of a module from the Forge; "" for any version, Latest
+	// for the newest.
 	Version string
 
-	Git     string // address of a repository
-	Ref     string // a branch, tag or commit of it; "" for the usual branch
-	Default string // the branch to take if there is no Ref; "" for none
+	Git     string // the address of a repository
+	Ref     string // a branch, tag or commit; "" for the default branch
+	Default string // the branch to use if Ref does not exist; "" for none
 
-	Path string // a directory elsewhere, which is linked to
+	Path string // a directory that the module is a link to
 
-	Local bool // it is there, and stays as it is
+	Local bool // the module is in the directory already, and is not changed
 
-	InstallPath string // the directory for it instead of ModuleDir, "" for none
-	KeepSpec    bool   // its tests are installed, too
+	InstallPath string // the directory for the module instead of ModuleDir; "" for ModuleDir
+	KeepSpec    bool   // whether the module's tests are installed, too
 }
 
-// Latest is the Version of a module that shall be as new as can be.
+// Latest is the Version that stands for the newest release.
 const Latest = "latest"
 
-// Name is the module's short name, which is that of its directory.
+// Name returns the module's short name, which is the name of its directory.
 func (m *Module) Name() string {
 	if _, name, ok := strings.Cut(m.FullName(), "/"); ok {
 		return name
@@ -59,16 +58,15 @@ func (m *Module) Name() string {
 	return m.Title
 }
 
-// FullName is the title with a slash behind the owner, if it has one.
+// FullName returns the title. If it has an owner, a slash follows the owner.
 func (m *Module) FullName() string { return strings.Replace(m.Title, "-", "/", 1) }
 
 var titlePattern = lazyregexp.New(`^(?:[A-Za-z0-9_]+[-/])?[a-z][a-z0-9_]*$`)
 
-// versionPattern is what a version may be made of. Whether it is one is for its
-// user to say.
+// versionPattern matches the characters of a version. It does not check the form.
 var versionPattern = lazyregexp.New(`^[0-9A-Za-z.+-]+$`)
 
-// An Error says why text is not a Puppetfile that we read.
+// An Error is a problem in the text of a Puppetfile.
 type Error struct {
 	Line    int // from 1
 	Problem string
@@ -91,7 +89,7 @@ func (f *File) Format() []byte {
 	return []byte(b.String())
 }
 
-// String returns the module as a Puppetfile has it.
+// String returns the module in the syntax of a Puppetfile.
 func (m *Module) String() string {
 	s := "mod " + quote(m.Title)
 	if m.Git == "" && m.Path == "" && !m.Local && m.InstallPath == "" && !m.KeepSpec {
@@ -133,12 +131,12 @@ func (m *Module) String() string {
 	return s
 }
 
-// quote writes a text in Ruby's single quotes.
+// quote returns s as a Ruby string in single quotes.
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
 
-// newModule makes a module of a title and its options.
+// newModule returns the module with a title and options.
 func newModule(title string, line int, options []option) (Module, error) {
 	m := Module{Title: title, Line: line}
 	fail := func(line int, format string, args ...any) error {
@@ -166,7 +164,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 		switch o.key {
 		case "git":
 			kind, m.Git = "git", text
-		case "path": // as librarian-puppet has it
+		case "path": // an option of librarian-puppet
 			kind, m.Path = "path", text
 		case "type":
 			kind = text
@@ -194,21 +192,21 @@ func newModule(title string, line int, options []option) (Module, error) {
 		}
 	}
 	if m.Path != "" && kind != "path" {
-		return m, fail(line, "it has a path, and another source")
+		return m, fail(line, "it has a path and another source")
 	}
 	if m.Local {
 		if kind != "" && kind != "local" || source != "" || refKey != "" {
-			return m, fail(line, "it is local, and so has no source")
+			return m, fail(line, "it is local, and cannot have a source")
 		}
 		kind = "local"
 	}
 	switch kind {
 	case "", "forge":
 		if refKey != "" || m.Default != "" {
-			return m, fail(line, "it has a ref, and no git")
+			return m, fail(line, "it has a ref, but not git")
 		}
 		if !strings.Contains(m.FullName(), "/") {
-			return m, fail(line, "a module from the Forge is named owner/name")
+			return m, fail(line, "the name of a module from the Forge must be owner/name")
 		}
 		if m.Version != "" && !versionPattern().MatchString(m.Version) {
 			return m, fail(line, "%q is not a version", m.Version)
@@ -218,7 +216,7 @@ func newModule(title string, line int, options []option) (Module, error) {
 			m.Git = source
 		}
 		if m.Git == "" {
-			return m, fail(line, "it has no address of a repository")
+			return m, fail(line, "it does not have the address of a repository")
 		}
 		if m.Ref == "" {
 			m.Ref = m.Version
@@ -226,11 +224,11 @@ func newModule(title string, line int, options []option) (Module, error) {
 		m.Version = ""
 	case "path":
 		if m.Git != "" || source != "" || refKey != "" || m.Version != "" || m.Default != "" {
-			return m, fail(line, "it is a directory, and so has no other source and no version")
+			return m, fail(line, "it is a directory, and cannot have another source or a version")
 		}
 	case "local":
 		if m.Path != "" {
-			return m, fail(line, "it is local, and so has no source")
+			return m, fail(line, "it is local, and cannot have a source")
 		}
 		m.Local, m.Version, m.Default = true, "", ""
 	default:

@@ -4,14 +4,14 @@ const applyKey = "apply-settings"
 
 // Apply has the settings for applying catalogs. The only setting of Puppet Bolt that takes effect is show_diff.
 type Apply struct {
-	// Dir is the directory on targets where the helper keeps itself and its journals; "" for
-	// its own choice. A relative path is below the directory in which sessions on the target start.
+	// Dir is the directory on targets for the helper and its journals; "" for the helper's
+	// default. A relative path is below the directory in which sessions on the target start.
 	Dir string
-	// HideDiffs is set if show_diff is false: the differences of files are not shown.
+	// HideDiffs is set if show_diff is false. Then bolt does not show the differences of files.
 	//
-	// Differs from Puppet: there show_diff is false by default.
+	// Differs from Puppet, where show_diff is false by default.
 	HideDiffs bool
-	// KeepReports is the number of reports of each node that are kept; 0 keeps none, and nil is the default.
+	// KeepReports is the number of stored reports of each node; 0 stores none, and nil is the default.
 	KeepReports *int64
 }
 

@@ -12,12 +12,11 @@ import (
 	"bolt/internal/spelling"
 )
 
-// Audit says where it is recorded what is done on targets.
-//
-// Differs from Puppet: it records nothing, and does not know this setting.
+// Audit is the setting of the audit log, which records actions on targets. Puppet
+// Bolt does not have it.
 type Audit struct {
-	Path string // absolute; "": nothing is recorded
-	// Required: nothing is begun that cannot be recorded.
+	Path string // absolute; "" if the log is disabled
+	// Required is set if an action that cannot be recorded must fail.
 	Required bool
 }
 
@@ -30,9 +29,9 @@ func auditSchema() *schema.Schema {
 	}}
 }
 
-// enforceAudit lets the setting of the administrator's file count alone, if that
-// requires records: nobody can turn them off, or elsewhere. So its path must not depend
-// on who runs bolt where.
+// enforceAudit removes the setting from all other layers if the administrator's file
+// has required: true, so that users cannot disable or redirect the log. The path of
+// that log must not depend on the user or the working directory.
 func enforceAudit(s Sources, layers []layer, warn Warn) error {
 	if s.SystemDir == "" {
 		return nil
@@ -63,13 +62,13 @@ func (c *Config) auditSettings(s Sources) (Audit, error) {
 	a := Audit{Required: m.Value("required") == true}
 	path, _ := m.Value("path").(string)
 	if path == "" && m.Len() > 0 {
-		err := fault.New("bolt/validation-error", "The setting audit (%s) names no log: it needs a 'path'.", c.sources[auditKey])
+		err := fault.New("bolt/validation-error", "The setting audit (%s) needs a 'path'.", c.sources[auditKey])
 		known := slices.Sorted(maps.Keys(auditSchema().Properties))
 		for k := range m.All() {
 			if slices.Contains(known, k) {
 				continue
 			}
-			// The warning about unknown keys does not come where loading ends with an error.
+			// If loading fails, the warning about unknown keys is not printed.
 			err.Msg += fmt.Sprintf(" It does not know '%s'.", k)
 			if near := spelling.Near(k, known); near != "" {
 				err.Msg += fmt.Sprintf(" Did you mean '%s'?", near)

@@ -12,7 +12,7 @@ import (
 // pluginCache is the file with results of plugins.
 const pluginCache = ".plugin_cache.json"
 
-// PluginCache is the path of the file with cached results of plugins.
+// PluginCache returns the path of the file with cached results of plugins.
 func (p *Project) PluginCache() string { return filepath.Join(p.Dir, pluginCache) }
 
 // ClearCache removes the files that make the next invocation faster: the results of

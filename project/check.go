@@ -11,9 +11,9 @@ import (
 	"bolt/format/fault"
 )
 
-// CheckFile returns an error (kind bolt/file-error) unless path is a file, not
-// a directory, that this process may read. what says for messages what the
-// file is to be: "script", "inventoryfile".
+// CheckFile returns an error (kind bolt/file-error) unless path is a file that this
+// process can read, and not a directory. what is the kind of file in messages, such
+// as "script".
 func CheckFile(what, path string) error {
 	info, err := checkReadable(what, path)
 	if err == nil && info.IsDir() {
@@ -22,11 +22,11 @@ func CheckFile(what, path string) error {
 	return err
 }
 
-// CheckTree is CheckFile for a file or a directory with all that is in it.
+// CheckTree is CheckFile for a file, or for a directory with its content.
 func CheckTree(what, path string) error { return checkTree(what, path, nil) }
 
-// checkTree follows symbolic links, so it must notice one that leads back to
-// one of the directories that it is in.
+// checkTree follows symbolic links, so it must detect a link to one of the
+// directories above it.
 func checkTree(what, path string, above []fs.FileInfo) error {
 	info, err := checkReadable(what, path)
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {

@@ -18,7 +18,7 @@ import (
 	"bolt/modules/builtin"
 )
 
-// Config is what all sources together say. It is read-only.
+// Config is the merged configuration of all sources. It is read-only.
 type Config struct {
 	Project *Project
 
@@ -28,60 +28,58 @@ type Config struct {
 	Stream  bool
 
 	Concurrency int
-	// ConcurrencyLowered is set if Concurrency is a default that was lowered
-	// because few files may be open at a time.
+	// ConcurrencyLowered is set if Concurrency is the default and was lowered because
+	// the limit of open files is low.
 	ConcurrencyLowered bool
 	CompileConcurrency int
 
-	// Log says where the log goes; only the console's writer is missing.
+	// Log configures the log, without the writer of the console.
 	Log logging.Options
 
 	Modulepath    []string // absolute, without built-in modules
 	InventoryFile string   // absolute; "" for Project.InventoryFile
-	HieraConfig   string   // absolute; the file need not exist unless a setting names it
+	HieraConfig   string   // absolute; the file must exist if it is from a setting
 	Rerun         Rerun
 	SaveRerun     bool
 
 	Transport string // the default transport
-	// Transports holds for each transport the options that files and flags
-	// set. Defaults are not filled in, and plugin references not resolved.
+	// Transports holds the options of each transport from files and flags. It does not
+	// have defaults, and plugin references are not resolved.
 	Transports map[string]*ordered.Map
 
 	Pool  Pool
 	Audit Audit
 	Apply Apply
 
-	FactMaxAge time.Duration // from which age on facts that were kept are old
+	FactMaxAge time.Duration // the age from which cached facts are outdated
 
-	// TaskFilter and PlanFilter are globs of the tasks and plans that lists
-	// show; nil shows all, an empty list none. Policies are globs of the
-	// classes that may be applied as policies; nil is no such list.
+	// TaskFilter and PlanFilter are globs of the tasks and plans in lists. nil includes
+	// all, and an empty list includes none. Policies are globs of the classes that can
+	// be applied as policies; nil if the setting is missing.
 	TaskFilter, PlanFilter, Policies []string
 
-	// ModuleSpecs are the modules that the project wants, each as it stands in
-	// the file: a string or an *ordered.Map. HasModules tells an empty list
-	// from none at all.
+	// ModuleSpecs are the modules that the project needs, each as in the file: a string
+	// or an *ordered.Map. HasModules is false if the setting is missing.
 	ModuleSpecs   []any
 	HasModules    bool
-	ModuleInstall *ordered.Map // where modules are installed from
+	ModuleInstall *ordered.Map // the sources of modules
 
 	Plugins           *ordered.Map  // the configuration of each plugin: an *ordered.Map
-	PluginCache       time.Duration // how long what plugins find out is kept; 0: it is not
-	PluginHooks       *ordered.Map  // without the built-in one
-	ScriptInterpreter bool          // a target's interpreters run scripts, too
+	PluginCache       time.Duration // the time to cache results of plugins; 0 disables the cache
+	PluginHooks       *ordered.Map  // without the built-in hook
+	ScriptInterpreter bool          // whether a target's interpreters also run scripts
 
-	// Settings holds every setting, merged, by its key in the files. Paths
-	// are as they were written.
+	// Settings holds all merged settings by their keys in the files. Paths are as in
+	// the files.
 	Settings *ordered.Map
 
-	sources map[string]string // where the value of each setting is from: a layer's name
+	sources map[string]string // the name of the layer that each setting is from
 }
 
-// Load works out the configuration of a project. flags holds the values of
-// the command line by the names of the settings and transport options that
-// they override ("format", "concurrency", "user", "inventoryfile", …) in the
-// types of package ordered; relative paths among them are relative to s.Cwd.
-// They beat all files.
+// Load returns the configuration of a project. flags holds the values of the
+// command line, in the types of package ordered. Its keys are the names of settings
+// and transport options ("format", "concurrency", "user", "inventoryfile", …), and
+// relative paths are relative to s.Cwd. flags override all files.
 //
 // Errors are *fault.Error: bolt/file-error for a file that cannot be read,
 // bolt/validation-error for a value that is not allowed.
@@ -117,13 +115,13 @@ func Load(ctx context.Context, p *Project, s Sources, flags *ordered.Map, warn W
 	return c, nil
 }
 
-// Modules returns the module path with the project and the built-in modules on it.
+// Modules returns the module path with the project and the built-in modules.
 func (c *Config) Modules() *modules.Path {
 	return modules.NewPath(c.Project.Module(), c.Modulepath...).With(builtin.Files())
 }
 
-// fill sets the typed fields. The layers have been validated, so a value
-// either has its type or is missing.
+// fill sets the typed fields. The layers are valid, so each value has its type or is
+// missing.
 func (c *Config) fill(s Sources, transports []string) {
 	c.Format = c.text("format")
 	c.Color = c.flag("color")
@@ -184,7 +182,7 @@ func (c *Config) hash(key string) *ordered.Map {
 // maxSeconds is the longest time in seconds that a time.Duration can hold.
 const maxSeconds = int64(math.MaxInt64 / time.Second)
 
-// texts returns the strings of a list; nil if there is no list.
+// texts returns the strings of a list, or nil if the setting is not a list.
 func (c *Config) texts(key string) []string {
 	v, ok := c.Settings.Value(key).([]any)
 	if !ok {
@@ -228,11 +226,11 @@ func (c *Config) modulepath(s Sources) []string {
 }
 
 const (
-	// debugLog is the log that every project has unless it is disabled.
+	// debugLog is the default log file of a project.
 	debugLog    = "bolt-debug.log"
 	logDisabled = "disable"
 
-	// defaultLevel is the level of the console and of log files that name none.
+	// defaultLevel is the default level of the console and of log files.
 	defaultLevel = slog.LevelWarn
 )
 
@@ -252,7 +250,7 @@ func (c *Config) logOptions(s Sources) logging.Options {
 		}
 		level := defaultLevel
 		if name, ok := settings.Value("level").(string); ok {
-			level, _ = logging.ParseLevel(name) // the schema knows the same names
+			level, _ = logging.ParseLevel(name) // the schema has checked the name
 		}
 		if k == "console" {
 			o.ConsoleLevel = level
@@ -277,7 +275,7 @@ func (c *Config) logOptions(s Sources) logging.Options {
 func (c *Config) check(s Sources) error {
 	managed := c.Project.ManagedModules()
 	if slices.Contains(c.Modulepath[:len(c.Modulepath)-1], managed) {
-		return fault.New("bolt/validation-error", "The modulepath of %s contains %s. Take it out: "+
+		return fault.New("bolt/validation-error", "The modulepath of %s contains %s. Remove it: "+
 			"that directory is always at the end of the modulepath.", c.sources["modulepath"], managed)
 	}
 	if limit := 2 * runtime.NumCPU(); c.CompileConcurrency >= limit {
@@ -297,13 +295,14 @@ func (c *Config) check(s Sources) error {
 	return nil
 }
 
-// warnPathCase helps those who are used to file systems that ignore case.
+// warnPathCase warns about a missing directory if one exists whose name differs in
+// case only.
 func (c *Config) warnPathCase(warn Warn) {
 	for _, dir := range c.Modulepath {
 		if isDir(dir) {
 			continue
 		}
-		entries, _ := os.ReadDir(filepath.Dir(dir)) // one that cannot be read holds no advice
+		entries, _ := os.ReadDir(filepath.Dir(dir)) // the warning is optional
 		for _, e := range entries {
 			if base := filepath.Base(dir); e.Name() != base && strings.EqualFold(e.Name(), base) {
 				warn("path_case", dir+" in the modulepath does not exist. Did you mean "+
@@ -313,8 +312,8 @@ func (c *Config) warnPathCase(warn Warn) {
 	}
 }
 
-// PolicyNames returns Policies without duplicates. It is an error if the project has no
-// such list.
+// PolicyNames returns Policies without duplicates, or an error if the project does not
+// have the setting.
 func (c *Config) PolicyNames() ([]string, error) {
 	if c.Policies == nil {
 		return nil, fault.New("bolt/no-policies-error", "The project has no policies: %s does not have a list 'policies'. "+

@@ -43,7 +43,7 @@ bolt-debug.log
 keys/private_key.pkcs7.pem
 `
 
-// exampleInventory says nothing until its lines lose their marks.
+// exampleInventory has comments only.
 const exampleInventory = `# The machines of this project, and how to reach them. Take the marks (#)
 # away from what you need; "bolt guide inventory" says more.
 #
@@ -69,17 +69,17 @@ const exampleInventory = `# The machines of this project, and how to reach them.
 #     connect-timeout: 5
 `
 
-// oldFileName is what a project's file was called before Puppet Bolt 3.
+// oldFileName is the name of a project's file before Puppet Bolt 3.
 const oldFileName = "bolt.yaml"
 
-// moduleSpec is the name of a module with its author's, as the Forge has it.
+// moduleSpec matches the name of a module on the Forge: author-name.
 var moduleSpec = lazyregexp.New(`^[a-zA-Z0-9]+[-/][a-z][a-z0-9_]*$`)
 
-// Create makes a project of a directory: bolt-project.yaml, and an example of
-// inventory.yaml and a .gitignore unless they are there. Without a name the
-// project has the directory's. specs are modules that it shall have
-// (author-name); installing them is up to the caller, who may take everything
-// back with undo. If Create fails it leaves nothing behind.
+// Create creates a project in a directory: bolt-project.yaml, an example of
+// inventory.yaml, and a .gitignore, unless they exist. If name is "", the project
+// has the name of the directory. specs are the modules that it needs (author-name).
+// The caller must install them, and can call undo to remove the files. If Create
+// fails, it removes the files itself.
 func Create(dir, name string, specs []string) (undo func(), err error) {
 	for _, file := range []string{FileName, oldFileName, EmbeddedDir} { // Find prefers the last
 		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
@@ -143,7 +143,7 @@ func unwritable(file string, err error) error {
 	return fault.File(file, err, "The file '%s' could not be written: %v", file, fault.WithoutPath(err))
 }
 
-// NewPlan writes a plan to begin with, in the Puppet language or in YAML, and
+// NewPlan creates a plan from a template, in the Puppet language or in YAML, and
 // returns the path of its file.
 func (p *Project) NewPlan(name string, puppet bool) (string, error) {
 	base, err := p.place("plan", "plans", name, "bolt/unnamed-project-error")
@@ -206,8 +206,8 @@ plan NAME (
 }
 `
 
-// NewPolicy writes an empty class to begin with, adds its name to the project's
-// policies, and returns the path of its file.
+// NewPolicy creates an empty class, adds its name to the project's policies, and
+// returns the path of its file.
 func (p *Project) NewPolicy(ctx context.Context, name string) (string, error) {
 	base, err := p.place("policy", "manifests", name, "bolt/validation-error")
 	if err != nil {
@@ -228,7 +228,7 @@ func (p *Project) NewPolicy(ctx context.Context, name string) (string, error) {
 	return file, nil
 }
 
-// addPolicy adds a name to the list in the project's file, unless it is there.
+// addPolicy adds a name to the list in the project's file, unless the list has it.
 func (p *Project) addPolicy(ctx context.Context, name string) error {
 	unlock, err := filelock.Dir(ctx, p.Dir)
 	if err != nil {
@@ -257,14 +257,14 @@ func (p *Project) addPolicy(ctx context.Context, name string) error {
 	return nil
 }
 
-// place is the path, without its extension, of a plan or policy of the project.
-// unnamed is the kind of error if the project has no name.
+// place returns the path, without its extension, of a plan or policy of the project.
+// unnamed is the kind of the error if the project has no name.
 //
-// Differs from Bolt: "project::init" is refused. Its file would be that of
-// "project".
+// Differs from Bolt: "project::init" is an error, because it would have the same file
+// as "project".
 func (p *Project) place(what, dir, name, unnamed string) (string, error) {
 	if p.Name == "" {
-		return "", fault.New(unnamed, "The project '%s' has no name, so it has no place for a %s. "+
+		return "", fault.New(unnamed, "The project '%s' needs a name before it can have a %s. "+
 			"Add a 'name' to %s.", p.Dir, what, p.File())
 	}
 	parts := strings.Split(name, "::")
@@ -287,10 +287,10 @@ func (p *Project) place(what, dir, name, unnamed string) (string, error) {
 	return filepath.Join(p.Dir, dir, filepath.Join(parts[1:]...)), nil
 }
 
-// made remembers what was made, so that it can be taken away again.
+// made records new files and directories, so that undo can remove them.
 type made struct{ paths []string }
 
-// all makes a file that does not exist, and the directories above it.
+// all creates a file, which must not exist, and the directories above it.
 func (m *made) all(file, text string) error {
 	if err := m.dir(filepath.Dir(file)); err != nil {
 		return &fault.Error{Kind: "bolt/existing-file-error", Err: err,
@@ -316,7 +316,7 @@ func (m *made) dir(path string) error {
 		return err
 	}
 	if err := os.Mkdir(path, 0o777); err != nil {
-		if isDir(path) { // somebody was quicker
+		if isDir(path) { // another process has created it
 			return nil
 		}
 		return err
@@ -335,10 +335,10 @@ func (m *made) file(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// undo removes what was made, the last first; directories that have got other
-// content stay.
+// undo removes the files and directories in reverse order. Directories with other
+// content remain.
 func (m *made) undo() {
 	for _, path := range slices.Backward(m.paths) {
-		_ = os.Remove(path) // what cannot be removed was made all the same
+		_ = os.Remove(path) // fails for a directory with other content
 	}
 }

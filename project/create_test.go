@@ -147,10 +147,10 @@ func TestNewPlan(t *testing.T) {
 		t.Errorf("refused plans left %s", after)
 	}
 	_, err := (&Project{Dir: w.path("cwd")}).NewPlan("depot::x", false)
-	w.wantError(err, "bolt/unnamed-project-error", "no name")
+	w.wantError(err, "bolt/unnamed-project-error", "needs a name")
 
 	_, err = (&Project{Dir: w.path("cwd")}).NewPolicy(t.Context(), "depot::x")
-	w.wantError(err, "bolt/validation-error", "no name")
+	w.wantError(err, "bolt/validation-error", "needs a name")
 
 	blocked := newWorld(t, map[string]string{"cwd/plans": "a file\n"})
 	_, err = (&Project{Dir: blocked.path("cwd"), Name: "depot"}).NewPlan("depot::x::y", false)

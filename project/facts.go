@@ -12,12 +12,10 @@ import (
 	"bolt/format/schema"
 )
 
-// factCacheKey is the setting about facts that are kept.
-//
-// Differs from Puppet: it keeps none.
+// factCacheKey is the setting of the cache of facts, which Puppet Bolt does not have.
 const factCacheKey = "fact-cache"
 
-// DefaultFactAge is from which age on facts are told to be old.
+// DefaultFactAge is the default age from which cached facts are outdated.
 const DefaultFactAge = 7 * 24 * time.Hour
 
 func factCacheSchema() *schema.Schema {
@@ -44,8 +42,8 @@ func (c *Config) factAge() (time.Duration, error) {
 // ages are the units of ParseAge.
 var ages = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 
-// ParseAge reads how old something is: a number of seconds, or whole numbers with
-// the units s, m, h, d and w, as 12h or 1d12h.
+// ParseAge parses an age: a number of seconds, or whole numbers with the units s, m,
+// h, d and w, such as 12h or 1d12h.
 func ParseAge(s string) (time.Duration, error) {
 	wrong := fmt.Errorf("%q is not an age: give seconds, or a time such as 12h, 7d or 4w", s)
 	var total time.Duration
@@ -71,7 +69,7 @@ func ParseAge(s string) (time.Duration, error) {
 
 // UserCache returns the directory of a name in the user's cache (XDG Base Directory
 // Specification). xdg is the value of XDG_CACHE_HOME, and home the home directory. It
-// returns "" if there is no cache.
+// returns "" if xdg is not absolute and home is "".
 func UserCache(xdg, home, name string) string {
 	if !filepath.IsAbs(xdg) {
 		if home == "" {

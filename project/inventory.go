@@ -13,22 +13,22 @@ import (
 	"bolt/inventory/file"
 )
 
-// An InventorySource is where the inventory of a project is read from. It is safe for
-// concurrent use.
+// An InventorySource is the file or environment variable with the inventory of a
+// project. It is safe for concurrent use.
 type InventorySource struct {
 	Name string // the path of the file, or the name of the environment variable
 
 	project *Project
-	text    string // of the variable; "" for a file
-	given   bool   // the file is named, so it must exist
+	text    string // the value of the variable; "" for a file
+	given   bool   // whether an option or a setting names the file, so that it must exist
 
 	once sync.Once
 	data *ordered.Map
 	err  error
 }
 
-// Inventory returns the source of the inventory: the text of an environment variable, or
-// else the named file, or else the file of the project. text and named can be "".
+// Inventory returns the source of the inventory: text, the value of the environment
+// variable, or the file named, or the file of the project. text and named can be "".
 func (p *Project) Inventory(variable, text, named string) *InventorySource {
 	switch {
 	case text != "":
@@ -39,9 +39,9 @@ func (p *Project) Inventory(variable, text, named string) *InventorySource {
 	return &InventorySource{Name: p.InventoryFile(), project: p}
 }
 
-// Read returns the unprocessed data of the inventory, which it reads once. If the file of
-// the project does not exist, the inventory is empty. refused makes the error for a file
-// that this process cannot read.
+// Read returns the unprocessed data of the inventory. It reads the data once. If the file
+// of the project does not exist, the inventory is empty. If this process cannot read the
+// file, Read returns the result of refused.
 func (s *InventorySource) Read(ctx context.Context, warn Warn, refused func(error) error) (*ordered.Map, error) {
 	s.once.Do(func() { s.data, s.err = s.read(ctx, warn, refused) })
 	return s.data, s.err

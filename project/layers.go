@@ -24,13 +24,13 @@ const (
 	flagLayer    = "command line"
 )
 
-// layer is one source of settings with the name that messages give it.
+// layer is one source of settings, with its name in messages.
 type layer struct {
 	name string
 	data *ordered.Map
 }
 
-// readLayers returns all layers, the one that wins last.
+// readLayers returns all layers. Later layers override earlier ones.
 func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *ordered.Map, warn Warn) ([]layer, error) {
 	layers := []layer{{builtinLayer, builtinSettings(p, s)}}
 	for _, dir := range s.defaultsDirs() {
@@ -59,7 +59,7 @@ func readLayers(ctx context.Context, t *tables, p *Project, s Sources, flags *or
 	return append(layers, layer{flagLayer, top}), nil
 }
 
-// defaultsDirs are the directories of bolt-defaults.yaml files: the
+// defaultsDirs returns the directories of bolt-defaults.yaml files: the
 // administrator's, then the user's.
 func (s Sources) defaultsDirs() []string {
 	var dirs []string
@@ -72,15 +72,15 @@ func (s Sources) defaultsDirs() []string {
 	return dirs
 }
 
-// systemDefaults is the administrator's file.
+// systemDefaults returns the path of the administrator's file.
 func (s Sources) systemDefaults() string { return filepath.Join(s.SystemDir, DefaultsFileName) }
 
-// DefaultConcurrency is how many targets are worked on at a time if nobody
-// says otherwise and files are not scarce.
+// DefaultConcurrency is the default number of concurrent targets, unless the limit of
+// open files is low.
 const DefaultConcurrency = 100
 
 const (
-	fewFiles       = 300 // an OpenFiles below this lowers the concurrency
+	fewFiles       = 300 // if OpenFiles is smaller, the default concurrency is lower
 	filesPerTarget = 7
 )
 
@@ -118,8 +118,8 @@ func builtinSettings(p *Project, s Sources) *ordered.Map {
 	)
 }
 
-// readDefaults reads a bolt-defaults.yaml. What stands under inventory-config
-// moves to the top, beside the other settings.
+// readDefaults reads a bolt-defaults.yaml. It moves the keys of inventory-config to
+// the top level.
 func (t *tables) readDefaults(ctx context.Context, file string, warn Warn) (*ordered.Map, error) {
 	data, err := yaml.ReadMap(ctx, file, "config")
 	if err != nil {
@@ -162,8 +162,8 @@ func (t *tables) readDefaults(ctx context.Context, file string, warn Warn) (*ord
 	return settings, nil
 }
 
-// flagSettings gives the command line's values the shape of a file's. A value
-// of a transport goes to every transport that has such an option.
+// flagSettings converts the command line's values to the form of a file. A transport
+// option is set for each transport that has it.
 func (t *tables) flagSettings(flags *ordered.Map, s Sources) (*ordered.Map, error) {
 	top, checked := &ordered.Map{}, &ordered.Map{}
 	for k, v := range flags.All() {
@@ -198,8 +198,8 @@ func (t *tables) flagSettings(flags *ordered.Map, s Sources) (*ordered.Map, erro
 	return top, nil
 }
 
-// flagPath makes the paths among the command line's values absolute: they are
-// relative to the working directory, those in files to the project.
+// flagPath returns an absolute path if the value is a path. Paths of the command line
+// are relative to the working directory, and paths in files to the project.
 func (t *tables) flagPath(key string, v any, s Sources) any {
 	text, ok := v.(string)
 	if !ok {
@@ -218,9 +218,9 @@ func (t *tables) flagPath(key string, v any, s Sources) any {
 	return v
 }
 
-// check is schema.Validate, but Sources.OwnFormats pass. They are not in the
-// schema, because a message about a bad value lists all that the schema has,
-// and that list is to be Puppet Bolt's.
+// check is schema.Validate, except that it accepts Sources.OwnFormats. The schema does
+// not have them, because messages about invalid values list the schema's values, and
+// must list Puppet Bolt's formats only.
 func (t *tables) check(data *ordered.Map, s *schema.Schema, where string, warn Warn) error {
 	if f, is := data.Value("format").(string); is && slices.Contains(t.ownFormats, f) {
 		data = data.Clone()
@@ -229,8 +229,7 @@ func (t *tables) check(data *ordered.Map, s *schema.Schema, where string, warn W
 	return schema.Validate(data, s, where, warn)
 }
 
-// merge lays the layers over each other and says for each key which layer had
-// the last word.
+// merge merges the layers. sources holds the name of the last layer that has each key.
 func (t *tables) merge(layers []layer) (settings *ordered.Map, sources map[string]string, err error) {
 	settings, sources = &ordered.Map{}, make(map[string]string)
 	for _, l := range layers {
@@ -277,8 +276,8 @@ func (t *tables) mergeSetting(key string, low, high any) any {
 	return high
 }
 
-// overlay merges two maps by their keys. both decides about a key that both
-// have; nil lets the higher one win.
+// overlay merges two maps. If both maps have a key, the value is the result of both,
+// or the value of high if both is nil.
 func overlay(low, high any, both func(a, b any) any) any {
 	a, ok1 := low.(*ordered.Map)
 	b, ok2 := high.(*ordered.Map)

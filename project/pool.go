@@ -12,32 +12,31 @@ import (
 	"bolt/format/schema"
 )
 
-// Pool says how connections are kept between invocations.
-//
-// Differs from Puppet: it keeps none, and does not know this setting.
+// Pool is the setting of the daemon that keeps connections between invocations.
+// Puppet Bolt does not have it.
 type Pool struct {
 	Mode PoolMode
-	// IdleTimeout, MaxConnections and MaxAge are for a daemon that is
-	// started; 0 if nobody says.
+	// IdleTimeout, MaxConnections and MaxAge are for a daemon that bolt starts; 0
+	// means the default.
 	IdleTimeout    time.Duration
 	MaxAge         time.Duration
 	MaxConnections int
 }
 
-// PoolMode says whether the daemon is used that keeps connections.
+// PoolMode is a mode of using the daemon.
 type PoolMode string
 
 // The modes.
 const (
-	PoolAuto     PoolMode = "auto"     // if it can be had; it is started when missing
-	PoolOff      PoolMode = "off"      // no
-	PoolRequired PoolMode = "required" // nothing is done without it
+	PoolAuto     PoolMode = "auto"     // bolt starts the daemon if necessary, and works without it if that fails
+	PoolOff      PoolMode = "off"      // bolt does not use the daemon
+	PoolRequired PoolMode = "required" // bolt fails if it cannot use the daemon
 )
 
-// PoolModes lists them for the command line.
+// PoolModes returns the modes for the command line.
 func PoolModes() []string { return []string{string(PoolAuto), string(PoolOff), string(PoolRequired)} }
 
-// ParsePoolMode reads the value of a flag or an environment variable.
+// ParsePoolMode parses the value of a flag or an environment variable.
 func ParsePoolMode(s string) (PoolMode, error) {
 	if slices.Contains(PoolModes(), s) {
 		return PoolMode(s), nil
@@ -47,8 +46,8 @@ func ParsePoolMode(s string) (PoolMode, error) {
 
 const poolKey = "pool"
 
-// poolSchema describes the setting: a mode alone, or a map. YAML reads the
-// word off as false, and on as true.
+// poolSchema describes the setting, which is a mode or a map. It accepts Booleans,
+// because YAML reads the word off as false, and on as true.
 func poolSchema() *schema.Schema {
 	period := &schema.Schema{Type: schema.Integer | schema.String, Min: schema.Limit(1), Max: schema.Limit(math.MaxInt64 / int64(time.Second))}
 	return &schema.Schema{Type: schema.String | schema.Boolean | schema.Hash, Enum: PoolModes(),
@@ -60,7 +59,7 @@ func poolSchema() *schema.Schema {
 		}}
 }
 
-// poolMap is the setting in its long form.
+// poolMap returns the setting as a map.
 func poolMap(v any) *ordered.Map {
 	if m, ok := v.(*ordered.Map); ok {
 		return m
@@ -68,7 +67,7 @@ func poolMap(v any) *ordered.Map {
 	return ordered.Of("mode", v)
 }
 
-// mergePool lets the mode of one layer stand beside the limits of another.
+// mergePool merges the setting of two layers by its keys.
 func mergePool(low, high any) any { return overlay(poolMap(low), poolMap(high), nil) }
 
 // poolSettings reads the merged setting.

@@ -1,13 +1,13 @@
-// Package project finds a project and works out its configuration.
+// Package project finds a project and loads its configuration.
 //
-// Find says which directory is the project and reads its bolt-project.yaml;
-// Load lays the configuration files and the command line's settings over each
-// other and returns a Config. Create makes a project, NewPlan and NewPolicy
-// what is in one. File names, keys, precedence and the IDs of warnings are Puppet
-// Bolt's (lib/bolt/project.rb, lib/bolt/config.rb).
+// Find returns the project of a command and reads its bolt-project.yaml. Load
+// merges the configuration files and the settings of the command line into a
+// Config. Create creates a project, and NewPlan and NewPolicy create files in it.
+// File names, keys, precedence and the IDs of warnings are Puppet Bolt's
+// (lib/bolt/project.rb, lib/bolt/config.rb).
 //
-// The package reads no environment variables and no flags: its caller passes
-// what matters of them in Sources. It owns nothing that has to be closed.
+// The package does not read environment variables or flags. Its caller passes
+// them in Sources.
 package project
 
 import (
@@ -33,64 +33,61 @@ const (
 	FileName         = "bolt-project.yaml"
 	EmbeddedDir      = "Boltdir" // a project inside another tree
 	DefaultsFileName = "bolt-defaults.yaml"
-	SystemDir        = "/etc/puppetlabs/bolt" // of the administrator's bolt-defaults.yaml
+	SystemDir        = "/etc/puppetlabs/bolt" // the directory of the administrator's bolt-defaults.yaml
 )
 
-// Sources says where configuration may come from. Empty fields are sources
-// that do not exist.
+// Sources holds the sources of the configuration. An empty field is a source that
+// does not exist.
 type Sources struct {
-	Dir     string // what --project names
-	FromEnv string // what BOLT_PROJECT names; beats Dir
+	Dir     string // the value of --project
+	FromEnv string // the value of BOLT_PROJECT; overrides Dir
 	Cwd     string // working directory, absolute
 	Home    string // home directory, absolute
-
-	// SystemDir is where the administrator's defaults are; see the constant.
+	// SystemDir is the directory of the administrator's defaults; see the constant.
 	SystemDir string
 
-	// OpenFiles is how many files this process may have open; 0 is no limit
-	// to think of. A low one lowers the default concurrency.
+	// OpenFiles is the number of files that this process can have open; 0 means
+	// unlimited. A low number lowers the default concurrency.
 	OpenFiles uint64
-
-	// Transports are those that settings may configure (package transport/all).
+	// Transports are the transports that settings can configure (package transport/all).
 	Transports []option.Transport
-	// Formats are the values of the setting format that Puppet Bolt has, and OwnFormats are the others. Messages list only the
-	// former.
+	// Formats are Puppet Bolt's values of the setting format, and OwnFormats are the others. Messages list Formats only.
 	Formats, OwnFormats []string
 }
 
-// Warn takes a warning: its ID and a sentence.
+// Warn receives a warning: its ID and a sentence.
 type Warn func(id, text string)
 
-// Origin says how a project was found.
+// Origin is the way in which a project was found.
 type Origin string
 
 // The origins.
 const (
 	FromEnvironment Origin = "environment" // BOLT_PROJECT
 	FromOption      Origin = "option"      // --project
-	Embedded        Origin = "embedded"    // a Boltdir in the working directory or above
-	Local           Origin = "local"       // a bolt-project.yaml there
-	User            Origin = "user"        // nothing found: ~/.puppetlabs/bolt
-	System          Origin = "system"      // nothing found, and no home directory
+	Embedded        Origin = "embedded"    // a Boltdir in the working directory or a parent
+	Local           Origin = "local"       // a bolt-project.yaml in the working directory or a parent
+	User            Origin = "user"        // the default: ~/.puppetlabs/bolt
+	System          Origin = "system"      // the default for users without a home directory
 )
 
 // Project is a directory with its bolt-project.yaml.
 type Project struct {
 	Dir    string // absolute
 	Origin Origin
-	Name   string // "" if it has none; then its own content is not a module
+	Name   string // if it is "", the project's own content is not a module
 
-	settings *ordered.Map // of bolt-project.yaml, without what does not belong there
+	settings *ordered.Map // the valid settings of bolt-project.yaml
 }
 
-// Find says which project a command works in: the one that BOLT_PROJECT
-// names, or --project, or the nearest at or above the working directory, or
-// the user's own default project, which is made if it is missing. The project
-// need not have a bolt-project.yaml unless that is how it was found.
+// Find returns the project of a command. It tries, in this order: the directory in
+// BOLT_PROJECT, the directory of --project, the working directory and its parents,
+// and the user's default project, which it creates if necessary. Only in a project
+// of the origin Local, bolt-project.yaml must exist.
 //
-// A directory that everybody may write to is refused (kind
-// bolt/world-writable-error) unless BOLT_PROJECT names it: whoever can put a
-// bolt-project.yaml there decides what runs.
+// A directory that all users can write to is an error (kind
+// bolt/world-writable-error) unless BOLT_PROJECT names it, because any user could
+// add a bolt-project.yaml there and so run commands.
 func Find(ctx context.Context, s Sources, warn Warn) (*Project, error) {
 	if warn == nil {
 		warn = func(string, string) {}
@@ -101,8 +98,8 @@ func Find(ctx context.Context, s Sources, warn Warn) (*Project, error) {
 	}
 	if info, err := os.Stat(p.Dir); err == nil && info.Mode().Perm()&0o002 != 0 && p.Origin != FromEnvironment {
 		return nil, fault.New("bolt/world-writable-error",
-			"The project directory '%s' can be written to by everybody, so anybody could change what is run from it. "+
-				"Take the permission away (chmod o-w), or set BOLT_PROJECT='%s' to use it all the same.", p.Dir, p.Dir)
+			"All users can write to the project directory '%s', so any user could change its tasks and plans. "+
+				"Remove the permission (chmod o-w), or set BOLT_PROJECT='%s' to use the directory anyway.", p.Dir, p.Dir)
 	}
 	return p, p.read(ctx, s, warn)
 }
@@ -138,33 +135,33 @@ func (s Sources) locate(warn Warn) (*Project, error) {
 	dir := filepath.Join(s.Home, ".puppetlabs", "bolt")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		warn("non_writeable_project", fmt.Sprintf(
-			"The default project could not be made (%v). This run leaves no log and no rerun file.", err))
+			"The default project could not be created (%v). This run does not write a log or a rerun file.", err))
 	}
 	return &Project{Dir: dir, Origin: User}, nil
 }
 
-// File is the path of bolt-project.yaml, which need not exist.
+// File returns the path of bolt-project.yaml. The file does not have to exist.
 func (p *Project) File() string { return filepath.Join(p.Dir, FileName) }
 
-// Made reports whether there is a project: a directory with a bolt-project.yaml. Otherwise the directory is the default one of
-// the user, or a directory that an option names.
+// Made reports whether the project has a bolt-project.yaml. If not, it is the user's default directory, or a directory from an
+// option or BOLT_PROJECT.
 func (p *Project) Made() bool {
 	info, err := os.Stat(p.File())
 	return err == nil && info.Mode().IsRegular()
 }
 
-// InventoryFile is the path of the inventory that is used if no other is
-// named. It need not exist.
+// InventoryFile returns the default path of the inventory. The file does not have to
+// exist.
 func (p *Project) InventoryFile() string { return filepath.Join(p.Dir, "inventory.yaml") }
 
-// HieraConfig is where the configuration of Hiera is, if nothing else is said.
+// HieraConfig returns the default path of the configuration of Hiera.
 func (p *Project) HieraConfig() string { return filepath.Join(p.Dir, "hiera.yaml") }
 
-// ManagedModules is the directory of installed modules, the last of the
-// module path.
+// ManagedModules returns the directory of installed modules, which is the last
+// directory of the module path.
 func (p *Project) ManagedModules() string { return filepath.Join(p.Dir, ".modules") }
 
-// Module returns the project as a module, the zero Module if it has no name.
+// Module returns the project as a module, or the zero Module if it has no name.
 func (p *Project) Module() modules.Module {
 	if p.Name == "" {
 		return modules.Module{}
@@ -205,8 +202,8 @@ func (p *Project) read(ctx context.Context, s Sources, warn Warn) error {
 	return p.checkName(info.Mode().IsRegular(), warn)
 }
 
-// builtins are the modules that a plan can always use; no project may hide
-// them.
+// builtins are the modules that a plan can always use. A project cannot have the
+// name of one of them.
 var builtins = []string{"boltlib", "ctrl", "dir", "file", "log", "out", "prompt", "system"}
 
 func (p *Project) checkName(regular bool, warn Warn) error {
@@ -221,12 +218,12 @@ func (p *Project) checkName(regular bool, warn Warn) error {
 		}
 		return nil
 	}
-	if !regular { // /dev/null says that there is no project file
+	if !regular { // for example /dev/null, which stands for an empty project file
 		return nil
 	}
 	for _, sub := range []string{"plans", "tasks", "files"} {
 		if isDir(filepath.Join(p.Dir, sub)) {
-			warn("missing_project_name", fmt.Sprintf("%s gives the project no name, so its %s directory is not used. "+
+			warn("missing_project_name", fmt.Sprintf("%s does not have a 'name', so bolt does not use its %s directory. "+
 				"Add a 'name'.", p.File(), sub))
 			break
 		}

@@ -17,16 +17,15 @@ import (
 	"bolt/internal/readfile"
 )
 
-// Rerun is the file that remembers on which targets the last action
-// succeeded, for --rerun: a JSON array of {"target":…,"status":…} in the order
-// of the targets (Puppet Bolt, lib/bolt/rerun.rb).
+// Rerun is the file for --rerun, which holds the status of each target in the last
+// action. It is a JSON array of {"target":…,"status":…} in the order of the targets
+// (Puppet Bolt, lib/bolt/rerun.rb).
 type Rerun struct {
 	Path string
 }
 
-// RerunEntry is what became of one target. Target is its name, which for
-// targets that only the command line knows is their URI with all that is in
-// it.
+// RerunEntry is the status of one target. Target is its name. The name of a target
+// from the command line is its complete URI.
 type RerunEntry struct {
 	Target string
 	OK     bool
@@ -45,7 +44,8 @@ func RerunError(filter string) error {
 	return fault.New("bolt/cli-error", "Unexpected option %s for '--rerun': the accepted values are all, failure and success", filter)
 }
 
-// Targets returns the names that filter selects: all, failure or success.
+// Targets returns the names of the targets that a filter selects. The filters are
+// all, failure and success.
 func (r Rerun) Targets(ctx context.Context, filter string) ([]string, error) {
 	if !slices.Contains(RerunFilters(), filter) {
 		return nil, RerunError(filter)
@@ -88,8 +88,8 @@ func (r Rerun) read(ctx context.Context) ([]any, error) {
 	return list, nil
 }
 
-// bytes returns the content of the file. As the file chooses targets, a symbolic link and
-// a file of another user are errors.
+// bytes returns the content of the file. Because the file selects targets, a symbolic
+// link and a file of another user are errors.
 func (r Rerun) bytes(ctx context.Context) ([]byte, error) {
 	f, err := ownfile.OpenOwn(r.Path, os.O_RDONLY, 0)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r Rerun) bytes(ctx context.Context) ([]byte, error) {
 	return readfile.Whole(ctx, f, readfile.Config)
 }
 
-// Save replaces the file, making its directory if needed.
+// Save replaces the file. It creates the directory if necessary.
 func (r Rerun) Save(entries []RerunEntry) error {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -124,7 +124,7 @@ func (r Rerun) Save(entries []RerunEntry) error {
 	if r.holds(b.Bytes()) { // replacing the file takes as long as connecting to the pool daemon
 		return nil
 	}
-	// Names of targets may hold passwords, so the file is for the owner.
+	// Names of targets can contain passwords, so only the owner can read the file.
 	return atomicfile.WriteUnsynced(r.Path, b.Bytes(), 0o600)
 }
 
@@ -144,7 +144,7 @@ func (r Rerun) holds(data []byte) bool {
 	return err == nil && bytes.Equal(old, data)
 }
 
-// Forget removes what was recorded: the last run has no outcome for each target.
+// Forget removes the file. It is for a run that does not have a status for each target.
 func (r Rerun) Forget() error {
 	if err := os.Remove(r.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.File(r.Path, err, "The rerun file %s could not be removed: %v", r.Path, fault.WithoutPath(err))

@@ -9,9 +9,9 @@ import (
 	"bolt/inventory"
 )
 
-// A RerunSink is the sink that writes the outcome on targets to the file for --rerun:
-// that of an action, or of the results that a plan has returned or that ended it. A plan
-// that comes to something else has no outcome for each target, and the file is removed.
+// A RerunSink writes the status of targets to the file for --rerun. For a plan, it
+// takes the status from the results that the plan has returned or that ended it. If a
+// plan returns another value, the sink removes the file.
 type RerunSink struct {
 	rerun   Rerun
 	logs    *logging.Log
@@ -20,12 +20,12 @@ type RerunSink struct {
 	ok      map[*inventory.Target]bool
 }
 
-// NewRerunSink returns one. That it could not write is a warning in logs: the work is done.
+// NewRerunSink returns a RerunSink. If it cannot write the file, it warns in logs.
 func NewRerunSink(r Rerun, logs *logging.Log) *RerunSink {
 	return &RerunSink{rerun: r, logs: logs, ok: make(map[*inventory.Target]bool)}
 }
 
-// Event takes an event. It returns no error.
+// Event implements event.Sink. It does not return errors.
 func (s *RerunSink) Event(_ context.Context, e event.Event) error {
 	switch e := e.(type) {
 	case event.ActionBegin:
@@ -50,7 +50,7 @@ func (s *RerunSink) Event(_ context.Context, e event.Event) error {
 	return nil
 }
 
-// results writes results of a plan; nil are none.
+// results writes the results of a plan. If list is nil, it removes the file.
 func (s *RerunSink) results(list []*event.Result) {
 	if list == nil {
 		s.forget()
@@ -64,8 +64,8 @@ func (s *RerunSink) results(list []*event.Result) {
 	s.save()
 }
 
-// stopped writes results of the steps of a plan that were cut off. A target has succeeded
-// if all its results did.
+// stopped writes the results of the steps that an interrupted plan has begun. A target
+// has succeeded if all its results are successful.
 func (s *RerunSink) stopped(list []*event.Result) {
 	if list == nil {
 		s.forget()
@@ -83,7 +83,7 @@ func (s *RerunSink) stopped(list []*event.Result) {
 
 func (s *RerunSink) save() {
 	if len(s.targets) == 0 {
-		return // nothing was done, so the last run is still the one before
+		return // without targets, the file keeps the status of the previous run
 	}
 	entries := make([]RerunEntry, len(s.targets))
 	for i, t := range s.targets {

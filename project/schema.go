@@ -21,17 +21,17 @@ var defaultsKeys = []string{
 	"spinner", "stream",
 }
 
-// webhooksKey is the setting of webhooks of rollouts. rollout/webhook reads it, because plugins can give parts of it.
+// webhooksKey is the setting of webhooks of rollouts. rollout/webhook parses it, because it can contain plugin references.
 const webhooksKey = "webhooks"
 
-// flagKeys are the settings that the command line is checked for; its other
-// values are made from flags that cannot go wrong.
+// flagKeys are the settings that are validated if they are from the command line. The
+// other flags cannot have invalid values.
 var flagKeys = []string{"compile-concurrency", "concurrency", "format", "log", "modulepath", "transport"}
 
-// tables are the descriptions of all settings. Making them takes a while
-// (tens of microseconds), so each of Find and Load makes them once.
+// tables holds the schemas of all settings. Creating them takes tens of microseconds,
+// so Find and Load create them once each.
 type tables struct {
-	settings   map[string]*schema.Schema // of our own files
+	settings   map[string]*schema.Schema // of bolt-project.yaml and bolt-defaults.yaml
 	inventory  *schema.Schema            // of inventory-config: transport, ssh, …
 	transports []string
 	ownFormats []string // Sources.OwnFormats
@@ -52,14 +52,14 @@ func newTables(s Sources) *tables {
 			}
 		}
 	}
-	// In bolt-defaults.yaml the whole cannot be a plugin reference.
+	// In bolt-defaults.yaml, inventory-config as a whole cannot be a plugin reference.
 	t.inventory.Plugins = schema.PluginsForbidden
 	t.settings["inventory-config"] = t.inventory
 	t.settings["transport"] = t.inventory.Properties["transport"]
 	return t
 }
 
-// pick describes a map with some of the settings.
+// pick returns the schema of a map with the settings in keys.
 func (t *tables) pick(keys []string) *schema.Schema {
 	s := &schema.Schema{Type: schema.Hash, Properties: make(map[string]*schema.Schema, len(keys))}
 	for _, k := range keys {
@@ -75,8 +75,8 @@ func (t *tables) isInventoryKey(key string) bool {
 	return ok
 }
 
-// settings describes the settings of both files, but for those of transports
-// (Puppet Bolt, lib/bolt/config/options.rb).
+// settings returns the schemas of the settings of both files, without the options of
+// transports (Puppet Bolt, lib/bolt/config/options.rb).
 func settings(formats []string) map[string]*schema.Schema {
 	boolean := &schema.Schema{Type: schema.Boolean}
 	text := &schema.Schema{Type: schema.String}

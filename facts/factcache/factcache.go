@@ -48,7 +48,7 @@ type Record struct {
 	Target    string    // its name, without a password
 	Collected time.Time // to the second
 	Source    string    // where the facts are from: "task", "puppetdb"
-	Version   string    // of the program that collected them
+	Version   string    // the version of the program that collected them
 	Facts     *ordered.Map
 }
 
@@ -68,7 +68,7 @@ func All() Want { return Want{all: true} }
 // Only selects these facts.
 func Only(facts ...string) Want { return Want{facts: facts} }
 
-// has takes bytes, of which comparing makes no string.
+// has takes bytes, so that a comparison does not allocate a string.
 func (w Want) has(fact []byte) bool {
 	for _, f := range w.facts {
 		if f == string(fact) {
@@ -122,7 +122,7 @@ func (c *Cache) path(target string) string {
 func (c *Cache) Prepare(now time.Time) error {
 	err := os.MkdirAll(c.dir, 0o700)
 	if err == nil {
-		err = os.Chmod(c.dir, 0o700) // it may be older, and somebody's else idea
+		err = os.Chmod(c.dir, 0o700) // the directory can exist already, with another mode
 	}
 	if err != nil {
 		return c.fault(err, "could not be made")
@@ -132,13 +132,13 @@ func (c *Cache) Prepare(now time.Time) error {
 			return nil
 		}
 		if info, err := e.Info(); err != nil || now.Sub(info.ModTime()) < abandoned {
-			return nil // it is gone by now, or being written
+			return nil // another process has removed the file, or is writing it
 		}
 		return os.Remove(path)
 	})
 }
 
-// abandoned is the age from which a temporary file has no writer any more.
+// abandoned is the age from which a temporary file is left over from a killed writer.
 const abandoned = time.Hour
 
 // Put replaces the record of a target. Call Prepare before.
@@ -167,7 +167,7 @@ func replace(path string, data []byte) error {
 	return atomicfile.Write(path, data, 0o600)
 }
 
-// Empty reports whether no facts are kept at all.
+// Empty reports whether the cache does not have any records.
 func (c *Cache) Empty() bool {
 	d, err := os.Open(c.dir)
 	if err != nil {
@@ -187,8 +187,8 @@ func (c *Cache) Empty() bool {
 
 func isRecord(name string) bool { return strings.HasSuffix(name, suffix) }
 
-// Get returns the record of a target with the requested facts; nil if there is
-// none. The error is a *DamagedError, or the cause of ctx's end.
+// Get returns the record of a target with the requested facts, or nil if it does not
+// exist. The error is a *DamagedError, or the cause of ctx's end.
 func (c *Cache) Get(ctx context.Context, target string, want Want) (*Record, error) {
 	r, err := c.read(ctx, c.path(target), want)
 	if err == nil && r != nil && r.Target != target {
@@ -214,7 +214,7 @@ func (c *Cache) read(ctx context.Context, path string, want Want) (*Record, erro
 	return r, nil
 }
 
-// Forget removes the record of a target and reports whether there was one.
+// Forget removes the record of a target and reports whether it existed.
 func (c *Cache) Forget(target string) (bool, error) {
 	err := os.Remove(c.path(target))
 	switch {

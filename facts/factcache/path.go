@@ -8,9 +8,9 @@ import (
 	"bolt/format/ordered"
 )
 
-// A Path leads to a fact or a part of one: "os.release.full",
-// "processors.models[0]", `mountpoints."/srv/data".size`; a name may stand in
-// brackets, too: `mountpoints["/srv/data"]`.
+// A Path names a fact or a part of a fact: "os.release.full",
+// "processors.models[0]", `mountpoints."/srv/data".size`. A name can also be in
+// brackets: `mountpoints["/srv/data"]`.
 type Path struct {
 	text  string
 	steps []any // string or int; the first is a string
@@ -75,7 +75,7 @@ func (p Path) String() string { return p.text }
 // Fact returns the name of the path's top-level fact.
 func (p Path) Fact() string { return p.steps[0].(string) }
 
-// In returns the value at the path; nil if there is none.
+// In returns the value at the path, or nil if it does not exist.
 func (p Path) In(facts *ordered.Map) any {
 	var v any = facts
 	for _, step := range p.steps {

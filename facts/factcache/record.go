@@ -27,8 +27,8 @@ import (
 //	facts    to the end, each:
 //	  name   text
 //	  size   uvarint, of the value as JSON (RFC 8259)
-//	  stored uvarint, of what stands here of it: 0 if that is the JSON itself
-//	  value  JSON, or that deflated (RFC 1951)
+//	  stored uvarint, the size of the deflated value; 0 if the value is not deflated
+//	  value  JSON, or deflated JSON (RFC 1951)
 //
 // where a text is its length in bytes, an uvarint, and its bytes in UTF-8.
 
@@ -46,7 +46,7 @@ var errShort = errors.New("it is cut off")
 // An encoder writes records, one after the other.
 type encoder struct {
 	raw, packed bytes.Buffer
-	json        *bufio.Writer // to raw; it is kept because it is larger than most facts
+	json        *bufio.Writer // to raw; it is reused because it is larger than most facts
 	deflate     *flate.Writer // nil before it is needed
 }
 
@@ -93,7 +93,7 @@ func (e *encoder) pack(raw []byte) []byte {
 		return raw
 	}
 	if e.deflate == nil {
-		e.deflate, _ = flate.NewWriter(nil, flate.BestSpeed) // a level that there is
+		e.deflate, _ = flate.NewWriter(nil, flate.BestSpeed) // the level is valid
 	}
 	e.packed.Reset()
 	e.deflate.Reset(&e.packed)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A cursor goes forward in a text, and counts lines and columns as the library does.
+// A cursor moves forward in a text. It counts lines and columns like the library.
 type cursor struct {
 	rest         []byte
 	off          int // bytes before rest
@@ -14,7 +14,7 @@ type cursor struct {
 
 func begin(data []byte) cursor { return cursor{rest: data, line: 1, column: 1} }
 
-// offset goes to a line and column, unless the cursor is behind them, and returns the offset.
+// offset moves to a line and column, unless the cursor is past them, and returns the offset.
 func (c *cursor) offset(line, column int) int {
 	for len(c.rest) > 0 && (c.line < line || c.line == line && c.column < column) {
 		c.next()
@@ -22,7 +22,7 @@ func (c *cursor) offset(line, column int) int {
 	return c.off
 }
 
-// next goes one character forward.
+// next moves one character forward.
 func (c *cursor) next() {
 	r, size := utf8.DecodeRune(c.rest)
 	switch {
@@ -31,7 +31,7 @@ func (c *cursor) next() {
 		fallthrough
 	case r == '\n', r == '\r', r == '\u0085', r == '\u2028', r == '\u2029':
 		c.line, c.column = c.line+1, 1
-	case r == '\ufeff' && c.off == 0: // the mark at the beginning is not a column
+	case r == '\ufeff' && c.off == 0: // a byte order mark does not count as a column
 	default:
 		c.column++
 	}

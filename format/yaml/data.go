@@ -35,19 +35,19 @@ func (p *Pairs) All() iter.Seq2[any, any] {
 // Symbol is a symbol (":name") that is not the key of a mapping.
 type Symbol string
 
-// SymbolName returns the name.
+// SymbolName returns the name without the colon.
 func (s Symbol) SymbolName() string { return string(s) }
 
-// maxAliased limits how many values aliases may repeat, so that few lines
-// cannot become more data than fits in memory.
+// maxAliased limits the number of values that aliases repeat, so that a short text
+// cannot use up the memory.
 const maxAliased = 1 << 20
 
-// maxMarks limits how many commas, line ends and brackets data may have. The
-// library builds a node of some two hundred bytes for what is between them,
-// before anybody can say that there are too many.
+// maxMarks limits the number of commas, line ends and brackets in data. Between each
+// two, there can be a value, and the library creates a node of about 200 bytes for
+// each value before Decode can count them.
 const maxMarks = 3_000_000
 
-// crowded tells of a text that it may have too many values.
+// crowded reports whether a text can have too many values.
 func crowded(data []byte) bool {
 	if len(data) <= maxMarks {
 		return false
@@ -63,20 +63,19 @@ func tooCrowded(file string) error {
 	return &Error{File: file, Problem: fmt.Sprintf("there are more than %d commas, lines and brackets: that is more data than a file may have", maxMarks)}
 }
 
-// DecodeData is Decode for data files of Puppet, which are loaded with fewer
-// restrictions: aliases (*name) are allowed; symbols are, too, and are a Symbol,
-// or their name where they are the key of a mapping; keys that are not strings
-// stay what they are, and a mapping that has such is a *Pairs; and binary data is
-// []byte.
+// DecodeData is Decode for data files of Puppet, which Puppet loads with fewer
+// restrictions. Aliases (*name) are allowed. A symbol is a Symbol, or a string if it
+// is the key of a mapping. A mapping with keys that are not strings is a *Pairs with
+// these keys. Binary data is []byte.
 func DecodeData(data []byte, file string) (any, error) {
 	v, _, err := decodeData(data, file)
 	return v, err
 }
 
-// DecodeLocated is DecodeData that also tells where values stand: at returns
-// the line and column, from 1, of what a path of keys and indexes leads to,
-// or of the last element on the way that there is. For a key of a mapping it
-// is the place of the key.
+// DecodeLocated is DecodeData that also returns the positions of values. at returns
+// the line and column, from 1, of the value at a path of keys and indexes. If the
+// value does not exist, at returns the position of its closest existing parent. The
+// position of a value in a mapping is the position of its key.
 func DecodeLocated(data []byte, file string) (v any, at func(path ...any) (line, column int), err error) {
 	v, doc, err := decodeData(data, file)
 	if err != nil {
@@ -85,8 +84,8 @@ func DecodeLocated(data []byte, file string) (v any, at func(path ...any) (line,
 	return v, func(path ...any) (int, int) { return locate(doc, path) }, nil
 }
 
-// Locate is what DecodeLocated tells of places, for text that was decoded
-// before; 0 where nothing is known.
+// Locate returns the position of the value at a path, like DecodeLocated, for text
+// that is decoded already. It returns 0, 0 if the position is not known.
 func Locate(data []byte, path ...any) (line, column int) {
 	var doc yamlv4.Node
 	if yamlv4.NewDecoder(bytes.NewReader(data)).Decode(&doc) != nil {
@@ -114,13 +113,13 @@ func decodeData(data []byte, file string) (any, *yamlv4.Node, error) {
 
 type dataDecoder struct {
 	decoder
-	anchors map[*yamlv4.Node]any // what anchored nodes are; those in work are nil
-	size    map[*yamlv4.Node]int // of anchored nodes: how many values they are
+	anchors map[*yamlv4.Node]any // the values of anchored nodes; nil while a node is being decoded
+	size    map[*yamlv4.Node]int // the number of values of anchored nodes
 	aliased int
 	scalars func(n *yamlv4.Node) (any, error) // nil: as Psych
 }
 
-// value returns what n is, and how many values that are.
+// value returns the value of n, and the number of values in it.
 func (d *dataDecoder) value(n *yamlv4.Node, depth int) (v any, size int, err error) {
 	if depth > maxDepth {
 		return nil, 0, d.fail(n, "collections are nested deeper than %d", maxDepth)
@@ -206,7 +205,7 @@ func (d *dataDecoder) mapping(n *yamlv4.Node, depth int) (any, int, error) {
 			return nil, 0, err
 		}
 		size += more
-		_, list := v.([]any) // by an alias is no merge for Psych
+		_, list := v.([]any) // Psych does not merge a list from an alias
 		if k == "<<" && isMerge(key) && (!list || value.Kind != yamlv4.AliasNode) && m.merge(v) {
 			continue
 		}
@@ -217,13 +216,13 @@ func (d *dataDecoder) mapping(n *yamlv4.Node, depth int) (any, int, error) {
 	return m.value(), size, nil
 }
 
-// A mixed is a mapping in the making: a Map as long as all keys are strings.
+// A mixed is a mapping while it is being decoded: a Map as long as all keys are strings.
 type mixed struct {
 	texts  ordered.Map
 	others *Pairs
 }
 
-// set reports false for a key that cannot be compared.
+// set returns false if the key cannot be compared.
 func (m *mixed) set(k, v any) bool {
 	if s, ok := k.(string); ok && m.others == nil {
 		m.texts.Set(s, v)
@@ -238,7 +237,7 @@ func (m *mixed) set(k, v any) bool {
 	return m.others.set(k, v)
 }
 
-// merge is mergeInto.
+// merge is like mergeInto.
 func (m *mixed) merge(v any) bool {
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -283,10 +282,10 @@ func (d *dataDecoder) key(n *yamlv4.Node, depth int) (any, error) {
 	return k, err
 }
 
-// digits are a key that is a *big.Int.
+// digits is a key that is a *big.Int.
 type digits string
 
-// set reports false for a key that cannot be compared.
+// set returns false if the key cannot be compared.
 func (p *Pairs) set(k, v any) bool {
 	at := k
 	switch k := k.(type) {

@@ -15,15 +15,15 @@ import (
 	"bolt/format/ordered"
 )
 
-// maxDepth limits how deep collections may nest, so that hostile text cannot
-// exhaust the stack of whoever walks the value.
+// maxDepth limits the nesting of collections, so that a function that walks a value
+// from hostile text cannot exhaust the stack.
 const maxDepth = 500
 
-// Decode reads the first document of data: nil, bool, int64, float64, string,
-// []any or *ordered.Map, and nil for no document. A whole number beyond int64
-// is a *big.Int. Of equal keys in a mapping the last one wins. Keys that
-// are no strings become strings, as Ruby's JSON writes them. file is for
-// messages. Errors are *Error.
+// Decode reads the first document of data. It returns nil, bool, int64, float64,
+// string, []any or *ordered.Map, and nil if data has no document. A whole number
+// beyond int64 is a *big.Int. If a mapping has equal keys, the last one takes effect.
+// Keys that are not strings become strings, in the form of Ruby's JSON. file is the
+// name of the file for messages. Errors are *Error.
 func Decode(data []byte, file string) (any, error) {
 	var doc yamlv4.Node
 	err := yamlv4.NewDecoder(bytes.NewReader(data)).Decode(&doc)
@@ -44,7 +44,7 @@ func (d *decoder) fail(n *yamlv4.Node, format string, args ...any) error {
 	return &Error{File: d.file, Line: n.Line, Column: n.Column, Problem: fmt.Sprintf(format, args...)}
 }
 
-// foreign refuses what is not data.
+// foreign returns an error for a node that is not plain data.
 func (d *decoder) foreign(n *yamlv4.Node) error {
 	if n.Style&yamlv4.TaggedStyle != 0 && strings.HasPrefix(strings.TrimPrefix(n.Tag, "tag:ruby.yaml.org,2002:"), "!ruby/") {
 		return d.fail(n, "the tag %s asks for a Ruby object", n.Tag)
@@ -102,15 +102,15 @@ func (d *decoder) mapping(n *yamlv4.Node, depth int) (any, error) {
 	return m, nil
 }
 
-// isMerge reports whether a key that is << asks for a merge. For Psych it does
-// also in quotes.
+// isMerge reports whether a key is the merge key <<. For Psych, this includes a key
+// in quotes.
 func isMerge(key *yamlv4.Node) bool {
 	return key.Style&yamlv4.TaggedStyle == 0 || key.Tag != "!!str"
 }
 
-// mergeInto does what the merge key (https://yaml.org/type/merge.html) asks
-// for, as Psych does: later keys win, and a value that is no mapping is an
-// ordinary one.
+// mergeInto merges the value of a merge key (https://yaml.org/type/merge.html) like
+// Psych: later keys override earlier ones, and if the value is not a mapping, the
+// merge key is an ordinary key.
 func mergeInto(m *ordered.Map, v any) bool {
 	switch v := v.(type) {
 	case *ordered.Map:
@@ -184,7 +184,7 @@ func clip(s string) string {
 	return s[:most] + "…"
 }
 
-// keyText is the string for a mapping's key.
+// keyText returns the string for a mapping's key.
 func keyText(k any) string {
 	switch k := k.(type) {
 	case string:
@@ -203,7 +203,7 @@ func keyText(k any) string {
 	return inspect(k)
 }
 
-// inspect writes a collection as Ruby 3.3 and older do.
+// inspect writes a collection in the form of Ruby 3.3 and older.
 func inspect(v any) string {
 	switch v := v.(type) {
 	case string:

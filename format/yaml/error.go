@@ -12,15 +12,15 @@ import (
 	"bolt/internal/safetext"
 )
 
-// Error says why text is not the YAML that we read.
+// Error is a problem in YAML text.
 type Error struct {
-	File    string // name for messages, "" if there is none
+	File    string // the name of the file for messages, or ""
 	Line    int    // from 1; 0 if it is not known
 	Column  int    // from 1; 0 if it is not known
 	Problem string
-	// Alias is set if the text is good YAML but uses an alias.
+	// Alias is set if the text is valid YAML but has an alias.
 	Alias bool
-	// Hint is what to do about it, "" if that is not obvious.
+	// Hint is a hint for the correction, or "".
 	Hint string
 
 	text string // the line
@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// position is ", line L, column C" as far as it is known.
+// position returns ", line L, column C", without the parts that are not known.
 func (e *Error) position() string {
 	switch {
 	case e.Line > 0 && e.Column > 0:
@@ -50,12 +50,12 @@ func (e *Error) position() string {
 	return ""
 }
 
-// secretKey matches the begin of a line up to the value of a key that has a secret.
+// secretKey matches a line up to the value of a key whose name is that of a secret.
 var secretKey = lazyregexp.New(`(?i)^.*?(?:pass(?:word|phrase|wd)|secret|token|credential|private[-_]key|key[-_]data)[\w-]*["']?\s*:\s*`)
 
 // Excerpt returns the line and a caret below the column, safe for a terminal. It has at most width
-// characters of the line and two marks (…) where the line was cut. The value of a key whose name
-// is that of a secret is not in it: bolt knows the secrets of a file only after it has parsed it.
+// characters of the line. A mark (…) shows that the line was cut. Excerpt leaves out values of keys
+// with names like password, because bolt knows the secrets of a file only after it has parsed it.
 // Excerpt returns "" if the position is not known.
 func (e *Error) Excerpt(width int) string {
 	if e.Line == 0 || strings.TrimSpace(e.text) == "" {
@@ -97,14 +97,14 @@ func withLine(err error, data []byte) error {
 // lineEnds are the characters that end a line.
 const lineEnds = "\r\n\u0085\u2028\u2029"
 
-// syntaxError makes an Error of an error of the library about a text.
+// syntaxError converts an error of the library to an Error.
 func syntaxError(err error, data []byte, file string) error {
 	l, is := errors.AsType[*yamlv4.LoadError](err)
 	if !is {
 		return &Error{File: file, Problem: strings.TrimPrefix(err.Error(), "yaml: ")}
 	}
 	e := &Error{File: file, Line: l.Mark.Line, Column: l.Mark.Column, Problem: l.Message}
-	if e.Line == 0 { // an error about bytes has only their offset
+	if e.Line == 0 { // errors about invalid bytes have an offset only
 		c := begin(data)
 		for len(c.rest) > 0 && c.off < l.Mark.Index {
 			c.next()
@@ -119,8 +119,8 @@ func syntaxError(err error, data []byte, file string) error {
 	if ends && e.Problem == "did not find expected node content" {
 		context = opener(data)
 	}
-	// If a quote, a bracket or a key has no end, the library is at the end of the file or in the
-	// next line, and the mistake is where they begin.
+	// If a closing quote, a bracket or the colon of a key is missing, the library reports the end
+	// of the file or the next line. The mistake is in the line where the value begins.
 	if (ends || e.Problem == "could not find expected ':'") && context.line > 0 && context.line <= e.Line {
 		e.Line, e.Column = context.line, context.column
 	}

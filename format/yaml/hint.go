@@ -7,16 +7,16 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// A mistake is an error of the library, for the hint about it.
+// A mistake is an error of the library, with the text around it. hint uses it.
 type mistake struct {
 	data    []byte
-	at      int    // offset at which the library found it
-	ends    bool   // nothing but white space is behind that
-	problem string // of the library
+	at      int    // the offset of the error
+	ends    bool   // whether only white space follows the offset
+	problem string // the message of the library
 	before  string // the line, up to the column
 	text    string // the line
 	column  int    // from 1
-	context place  // where the value begins that the library was reading; zero if unknown
+	context place  // the begin of the value that the library was reading; zero if unknown
 }
 
 // A place is a line and a column, from 1.
@@ -27,7 +27,7 @@ func (p place) String() string { return fmt.Sprintf("line %d, column %d", p.line
 // tightKey matches a line with a key, a colon, and a value without a space before it.
 var tightKey = lazyregexp.New(`^[ \t]*(?:- +)*([\w.-]+):([^\s:/\\][^:]*)$`)
 
-// hint returns what to do about the mistake, "" if that is not obvious.
+// hint returns a hint for the correction, or "".
 func (m *mistake) hint() string {
 	if hint := m.character(); hint != "" {
 		return hint
@@ -142,8 +142,8 @@ func colonHint(line string) string {
 	return fmt.Sprintf("Write a space after the colon: \"%s: …\".", m[1])
 }
 
-// opener returns the place of the last bracket in a text that is not closed; zero if there is none.
-// A bracket in quotes counts, too: the place is for a text that ends within brackets.
+// opener returns the place of the last bracket in a text that is not closed, or the zero place.
+// It does not ignore brackets in quotes.
 func opener(data []byte) place {
 	closed := 0
 	for i := len(data) - 1; i >= 0; i-- {

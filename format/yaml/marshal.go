@@ -14,24 +14,24 @@ import (
 	"bolt/internal/lazyregexp"
 )
 
-// lineWidth is where libyaml starts to look for a space to break a line at.
+// lineWidth is the column from which libyaml breaks a line at the next space.
 const lineWidth = 80
 
-// Marshal writes v as Ruby's to_yaml does, without the "---" line in front.
-// v is of the types that Decode returns, and in them may also be int, []string
-// and encoding.TextMarshaler (so that a secret shows what it wants to show).
-// A trailing newline is included.
+// Marshal returns v in the form of Ruby's to_yaml, without the line "---", and with a
+// newline at the end. v has the types that Decode returns, and can also contain int,
+// []string and encoding.TextMarshaler. A secret implements TextMarshaler to hide its
+// value.
 func Marshal(v any) []byte {
 	var e emitter
 	e.node(v, position{top: true})
 	return []byte(e.b.String())
 }
 
-// position says where a node is written.
+// position is the context of a node in the output.
 type position struct {
-	indent int  // of the collection that holds it; a child mapping is two deeper
-	top    bool // it is the document
-	inSeq  bool // right after "- "
+	indent int  // the indentation of its collection; a child mapping has two more
+	top    bool // whether the node is the document
+	inSeq  bool // whether the node directly follows "- "
 }
 
 type emitter struct {
@@ -94,7 +94,8 @@ func (e *emitter) mapping(m *ordered.Map, at position) {
 	}
 }
 
-// sequence writes a list. Below a key its dashes stand under the key.
+// sequence writes a list. If the list is the value of a key, its dashes have the
+// indentation of the key.
 func (e *emitter) sequence(list []any, at position) {
 	if len(list) == 0 {
 		e.inline("[]", at)
@@ -123,7 +124,7 @@ func (e *emitter) sequence(list []any, at position) {
 	}
 }
 
-// inline writes text that needs no line of its own.
+// inline writes a value in the line of its key or dash.
 func (e *emitter) inline(text string, at position) {
 	if !at.top && text != "" {
 		e.put(" ")
@@ -195,8 +196,8 @@ func (e *emitter) text(s string, at position) {
 	}
 }
 
-// block writes s as a literal block. The last newline of s is the one that
-// the next node starts with.
+// block writes s as a literal block. It leaves out the last newline of s, because the
+// next node begins with a newline.
 func (e *emitter) block(s string, indent int) {
 	e.put("|")
 	if s[0] == ' ' || s[0] == '\n' {
@@ -219,11 +220,11 @@ func (e *emitter) block(s string, indent int) {
 	}
 }
 
-// folded writes one-line text, breaking it at single spaces once it is wider
-// than a line, as libyaml does: a reader joins the lines again.
+// folded writes a text without newlines. Like libyaml, it breaks a long line at single
+// spaces. A reader joins the lines again.
 func (e *emitter) folded(text string, indent int, st scalarStyle) {
 	runes := []rune(text)
-	start := 1 // of what may be broken: not right after the quote
+	start := 1 // a break cannot directly follow the quote
 	if st == plain {
 		start = 0
 	}
@@ -253,13 +254,13 @@ const (
 	literal
 )
 
-// notWordFirst is Psych's test for text that is better in double quotes.
+// notWordFirst is Psych's test for text that it writes in double quotes.
 var notWordFirst = lazyregexp.New(`(?m)^[^\pL\pM\pN\p{Pc}][^"]*$`)
 
-// zeroFloat is text that other readers could take for a number.
+// zeroFloat matches text that other readers could parse as a number.
 var zeroFloat = lazyregexp.New(`^0[0-7]*\.[0-9]`)
 
-// style chooses as Psych's visitor and then libyaml's emitter do.
+// style chooses the style of a scalar like Psych's visitor and then libyaml's emitter.
 func style(s string, key bool) scalarStyle {
 	a := analyze(s)
 	want := plain
@@ -290,10 +291,10 @@ func style(s string, key bool) scalarStyle {
 	return want
 }
 
-// traits are what libyaml finds out about a scalar before it writes it.
+// traits are the properties of a scalar that libyaml determines before it writes it.
 type traits struct {
-	plain, single, block bool // styles that can hold it
-	breaks               bool // it has line breaks
+	plain, single, block bool // the styles that can represent it
+	breaks               bool // whether it has line breaks
 }
 
 func analyze(s string) traits {

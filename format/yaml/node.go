@@ -10,22 +10,22 @@ import (
 	"bolt/format/ordered"
 )
 
-// A Node is a value as it is written: where it stands and, for a scalar, how.
-// It is for formats in which 'a' and "a" are two things.
+// A Node is a value with its position and style in the text. It is for formats in
+// which 'a' and "a" have different meanings.
 type Node struct {
 	Line, Column int // from 1
-	Offset       int // bytes before it
+	Offset       int // in bytes
 	Style        Style
-	Text         string  // of a scalar: its text, quotes and escapes resolved
-	Value        any     // of a scalar: what Decode makes of it
+	Text         string  // of a scalar: its text without quotes and escapes
+	Value        any     // of a scalar: the value that Decode returns
 	Items        []*Node // of a list
-	Pairs        []Pair  // of a mapping, in order; equal keys stay
+	Pairs        []Pair  // of a mapping, in order, including equal keys
 }
 
 // A Pair is one key of a mapping, which is a scalar, with its value.
 type Pair struct{ Key, Value *Node }
 
-// A Style is how a node is written.
+// A Style is the style of a node in the text.
 type Style uint8
 
 // The styles of scalars, and the two collections.
@@ -39,12 +39,12 @@ const (
 	Mapping
 )
 
-// DecodeNodes is Decode for who wants to know how values are written. It
-// returns nil for no document. Merge keys (<<) are keys as all others.
+// DecodeNodes is Decode for callers that need positions and styles. It returns nil if
+// the text has no document. Merge keys (<<) are ordinary keys.
 func DecodeNodes(data []byte, file string) (*Node, error) { return decodeNodes(data, file, false) }
 
-// DecodeTextNodes is DecodeNodes for formats that have days and times: those without quotes are
-// strings, where DecodeNodes has an error. A second document is an error.
+// DecodeTextNodes is DecodeNodes for formats with dates and times. Dates and times without quotes
+// are strings; DecodeNodes returns an error for them. A second document is an error.
 func DecodeTextNodes(data []byte, file string) (*Node, error) { return decodeNodes(data, file, true) }
 
 func decodeNodes(data []byte, file string, times bool) (*Node, error) {
@@ -77,11 +77,11 @@ func decodeNodes(data []byte, file string, times bool) (*Node, error) {
 	return n, withLine(err, data)
 }
 
-// A nodeDecoder goes along the text while it visits the nodes, which come in
-// the order of the text.
+// A nodeDecoder visits the nodes in the order of the text, and moves its cursor
+// through the text.
 type nodeDecoder struct {
 	decoder
-	times bool // are strings
+	times bool // whether dates and times are strings
 	cursor
 }
 
@@ -148,7 +148,8 @@ func styleOf(n *yamlv4.Node) Style {
 	return Plain
 }
 
-// Data returns what Decode makes of the node, but for merge keys.
+// Data returns the value that Decode returns for the node, except that merge keys are
+// ordinary keys.
 func (n *Node) Data() any {
 	switch n.Style {
 	case List:

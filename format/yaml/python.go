@@ -24,12 +24,11 @@ var (
 	pythonBase  = lazyregexp.New(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$`)
 )
 
-// DecodePython is Decode for files that Python programs read, with PyYAML's safe
-// loader: yes and on are booleans, 010 is eight, 12:30 is 750 (it counts in
-// sixties), 1,000 is a string. Aliases are allowed, keys in a mapping come before
-// those that it merges (<<), and dates stay text. What a tag means that YAML does
-// not know (!vault) tagged says, or that it does not know either. Anything after
-// the first document is an error.
+// DecodePython is Decode for files of Python programs. It follows PyYAML's safe
+// loader: yes and on are Booleans, 010 is eight, 12:30 is 750 (a number in base 60),
+// and 1,000 is a string. Aliases are allowed. The keys of a mapping override merged
+// keys (<<). Dates are strings. tagged returns the value of a node with a tag that
+// YAML does not define, such as !vault. A second document is an error.
 func DecodePython(data []byte, file string, tagged func(tag, text string) (v any, known bool)) (any, error) {
 	if crowded(data) {
 		return nil, tooCrowded(file)
@@ -80,7 +79,7 @@ func (d *dataDecoder) python(n *yamlv4.Node, tagged func(string, string) (any, b
 	return pythonScalar(n.Value), nil
 }
 
-// pythonScalar gives the value of a plain scalar.
+// pythonScalar returns the value of a plain scalar.
 func pythonScalar(s string) any {
 	switch s {
 	case "", "~", "null", "Null", "NULL":
@@ -140,7 +139,7 @@ func pythonInteger(s string) any {
 // pythonSixties converts text that pythonBase has matched.
 func pythonSixties(s string) any {
 	parts := strings.Split(strings.TrimLeft(s, "+-"), ":")
-	if len(parts) > 12 { // no time; and 60 to that power is beyond any number
+	if len(parts) > 12 { // 60 to the power of 12 is beyond int64
 		return s
 	}
 	total := 0.0
@@ -158,13 +157,13 @@ func pythonSixties(s string) any {
 		return total
 	}
 	if parts[0][0] == '0' {
-		return s // of whole numbers the first part has no zero in front
+		return s // the first part of a whole number cannot begin with a zero
 	}
 	return int64(total)
 }
 
-// mergesFirst puts what is merged before the other pairs of a mapping, which then
-// take its place.
+// mergesFirst moves the merge keys before the other pairs of a mapping, so that the
+// other pairs override merged ones.
 func mergesFirst(content []*yamlv4.Node) []*yamlv4.Node {
 	var first, rest []*yamlv4.Node
 	for i := 0; i+1 < len(content); i += 2 {
@@ -180,7 +179,7 @@ func mergesFirst(content []*yamlv4.Node) []*yamlv4.Node {
 	return append(first, rest...)
 }
 
-// textKeys makes texts of all keys, as Python's json module writes them.
+// textKeys converts all keys to strings, in the form of Python's json module.
 func textKeys(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -25,22 +25,21 @@ var (
 	hex       = lazyregexp.New(`^[-+]?0x[_,]*[0-9a-fA-F][0-9a-fA-F_,]*$`)
 )
 
-// maxDigits limits whole numbers: what is longer costs too much to convert, and
-// is no number that anybody counts with.
+// maxDigits limits the length of whole numbers, because the conversion of longer ones
+// takes too long.
 const maxDigits = 4096
 
-// resolve gives the value of a plain scalar. refused names the type of a
-// value that the safe loader does not make. A whole number beyond int64 is a
-// *big.Int.
+// resolve returns the value of a plain scalar. If the safe loader does not accept the
+// value, refused is the name of its type. A whole number beyond int64 is a *big.Int.
 func resolve(s string) (v any, refused string) {
 	if s == "" {
 		return nil, ""
 	}
-	if c := s[0] | 0x20; c >= 'a' && c <= 'z' { // most scalars; wordLike would match
+	if c := s[0] | 0x20; c >= 'a' && c <= 'z' { // a fast test for most scalars, which wordLike would match
 		return word(s), ""
 	}
-	// What follows needs eleven patterns. None matches an address or a version number,
-	// and only decimal matches a port.
+	// The eleven patterns below are slow. None matches an address or a version number,
+	// and only decimal matches a port, so these are tested first.
 	if strings.Count(s, ".") > 1 && !strings.Contains(s, ":") {
 		return s, ""
 	}
@@ -124,7 +123,7 @@ func integer(s, prefix string, base int) (v any, refused string) {
 	return n, ""
 }
 
-// float converts text that floatLike has matched. A lone dot is a string.
+// float converts text that floatLike has matched. A single dot is a string.
 func float(s string) any {
 	digits := separators.Replace(s)
 	if digits == "." || digits == "-." || digits == "+." {
@@ -137,8 +136,8 @@ func float(s string) any {
 	return f
 }
 
-// sexagesimal counts the first part as hours, whether two or three parts are
-// given, as Psych does.
+// sexagesimal converts a number such as 12:30. Like Psych, it takes the first of two or
+// three parts as hours.
 func sexagesimal(s string) (v any, refused string) {
 	total := new(big.Int)
 	weights := [...]int64{3600, 60, 1}
@@ -169,7 +168,7 @@ func sexagesimalFloat(s string) float64 {
 	return total
 }
 
-// floatText writes a float as Ruby does: 1.5, 100.0, 1.0e+20, 1.0e-05.
+// floatText returns a float in the form of Ruby: 1.5, 100.0, 1.0e+20, 1.0e-05.
 func floatText(f float64) string {
 	switch {
 	case math.IsNaN(f):

@@ -1,17 +1,16 @@
-// Package yaml reads and writes YAML the way Ruby's Psych does, which is what
-// files made for Puppet Bolt were written against.
+// Package yaml reads and writes YAML like Ruby's Psych, because Puppet Bolt loads its
+// files with Psych.
 //
-// Decode resolves plain scalars as YAML 1.1 with Psych's own rules: yes, no,
-// on and off are booleans but y and n are strings; 010 is eight, 0o10 a
-// string; 1_000 and 1,000 are a thousand; 12:30 is 45000 (it counts hours,
-// minutes and seconds); 1e3 is a string and 1.0e+3 a number. Dates, times,
-// symbols (":name"), Ruby objects and aliases are errors: Bolt loads files
-// with Psych's safe loader, which refuses them. Values come as package
-// ordered's types.
+// Decode resolves plain scalars by YAML 1.1 and Psych's own rules: yes, no, on and
+// off are Booleans, but y and n are strings; 010 is eight, but 0o10 is a string; 1_000
+// and 1,000 are a thousand; 12:30 is 45000 (seconds); 1e3 is a string, but 1.0e+3 is
+// a number. Dates, times, symbols (":name"), Ruby objects and aliases are errors,
+// because Bolt uses Psych's safe loader, which rejects them. Values have the types of
+// package ordered.
 //
-// Marshal writes what Ruby's to_yaml writes, quoting included.
+// Marshal returns the same text as Ruby's to_yaml, including quotes.
 //
-// The package is the only one that knows the YAML library underneath.
+// Other packages do not use the YAML library directly.
 package yaml
 
 import (
@@ -25,9 +24,9 @@ import (
 	"bolt/internal/readfile"
 )
 
-// ReadMap reads the file at path, which must hold a mapping or nothing. what
-// names the kind of file for messages: "inventory", "project". Errors are
-// *fault.Error of kind bolt/file-error with the path in their details.
+// ReadMap reads the file at path, which must be empty or contain a mapping. what is
+// the kind of file in messages, such as "inventory". Errors are *fault.Error of kind
+// bolt/file-error with the path in their details.
 func ReadMap(ctx context.Context, path, what string) (*ordered.Map, error) {
 	data, err := Read(ctx, path, what)
 	if err != nil {
@@ -48,7 +47,7 @@ func Read(ctx context.Context, path, what string) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeMap is ReadMap for text that is in memory already.
+// DecodeMap is ReadMap for text in memory.
 func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
 	v, err := Decode(data, path)
 	if err != nil {
@@ -60,7 +59,7 @@ func DecodeMap(data []byte, path, what string) (*ordered.Map, error) {
 	case nil:
 		return &ordered.Map{}, nil
 	case bool:
-		if !v { // Ruby's "or an empty hash" takes false for nothing
+		if !v { // Bolt's code replaces nil and false with an empty hash
 			return &ordered.Map{}, nil
 		}
 	}
@@ -86,7 +85,7 @@ func FileError(err error, path, what string) error {
 	return f
 }
 
-// typeName is the name of v's type that people know from messages.
+// typeName returns the name of v's type in messages.
 func typeName(v any) string {
 	switch v.(type) {
 	case []any:

@@ -1,11 +1,11 @@
-// Package httprequest does what the task http_request is for: it sends one HTTP
-// request from the controller and returns the answer.
+// Package httprequest implements the task http_request, which sends one HTTP request
+// from the controller and returns the response.
 //
 //	result, err := httprequest.Run(ctx, ordered.Of("base_url", "https://forge.example/", "json_endpoint", true))
 //
-// Parameters, results and the kinds of errors are those of Puppet Bolt's task
-// of that name. Proxies are those that the environment names, as package
-// net/http reads it. A call owns its connections; none is left when it returns.
+// Parameters, results and the kinds of errors are those of Puppet Bolt's task. The
+// package uses the proxies of the environment, like net/http. A call closes its
+// connections before it returns.
 package httprequest
 
 import (
@@ -31,21 +31,21 @@ import (
 )
 
 const (
-	// maxBody limits what is kept of an answer, after decompression: it goes
-	// into a result, which is held in memory and printed.
+	// maxBody limits the body of a response after decompression, because the result is
+	// held in memory and printed.
 	maxBody = 64 << 20
-	// patience is how long a server may take to be reached, and again to begin
-	// with its answer. Net::HTTP waits as long.
+	// patience is the time limit for a connection, and for the begin of a response. It
+	// is also the default of Net::HTTP.
 	patience = 60 * time.Second
-	// defaultRedirects is max_redirects where it is not given.
+	// defaultRedirects is the default of max_redirects.
 	defaultRedirects = 20
 )
 
-// Run sends the request that params describe: method, base_url, path, headers,
-// body, cacert, cert, key, follow_redirects, max_redirects, json_endpoint. The
-// result has body and status_code, or only _error: that the request cannot be
-// made, or had no answer. An answer that tells of an error (404) is a result. The error
-// of Run is that of ctx.
+// Run sends a request. Its parameters are method, base_url, path, headers, body,
+// cacert, cert, key, follow_redirects, max_redirects and json_endpoint. The result has
+// body and status_code. If the request cannot be sent or the server does not respond,
+// the result has only _error. A status such as 404 is not an error. Run returns an
+// error only if ctx ends.
 func Run(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
 	result, err := run(ctx, params)
 	if ctx.Err() != nil {
@@ -61,17 +61,17 @@ func Run(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
 	return result, nil
 }
 
-// A request is the parameters, checked.
+// A request holds the checked parameters.
 type request struct {
 	method    string
 	url       *url.URL
 	header    http.Header
 	body      []byte
-	redirects int // how many are followed
+	redirects int // the number of redirects to follow
 	follow    bool
 	json      bool
-	tls       *tls.Config // for the origin that was asked for
-	others    *tls.Config // for those that it redirects to: without our certificate
+	tls       *tls.Config // for the origin of the request
+	others    *tls.Config // for other origins after redirects, without the client certificate
 }
 
 func run(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
@@ -79,8 +79,8 @@ func run(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Redirects are followed here and not by the client, since what is sent
-	// along depends on where they lead.
+	// This function follows redirects itself, because the headers and the client
+	// certificate depend on the origin.
 	at, method, body, header, config := r.url, r.method, r.body, r.header, r.tls
 	for n := 0; ; n++ {
 		res, err := send(ctx, method, at, header, body, config)
@@ -109,8 +109,8 @@ func run(ctx context.Context, params *ordered.Map) (*ordered.Map, error) {
 	}
 }
 
-// parse checks the parameters. The task's metadata has had their types checked;
-// what is wrong in spite of that is an error, too.
+// parse checks the parameters. bolt has checked their types by the task's metadata
+// already.
 func parse(ctx context.Context, params *ordered.Map) (*request, error) {
 	r := &request{method: "get", redirects: defaultRedirects, follow: true, header: http.Header{}}
 	var base, path, cacert, cert, key string
@@ -151,7 +151,7 @@ func parse(ctx context.Context, params *ordered.Map) (*request, error) {
 		u, err = u.Parse(path)
 	}
 	if err != nil || !web(u) {
-		// The URL may hold a password, and the parser's error the URL.
+		// The parser's error contains the URL, which can contain a password.
 		return nil, wrong("base_url and path do not make an http or https URL")
 	}
 	r.url = u
@@ -169,12 +169,12 @@ func wrong(format string, args ...any) error {
 	return fault.New("http_request/parameter-error", format, args...)
 }
 
-// web reports whether a URL leads to a server that speaks HTTP.
+// web reports whether a URL is an HTTP or HTTPS URL.
 func web(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
-// shown is a URL for a message, without what may be secret.
+// shown returns a URL for a message, without the parts that can be secret.
 func shown(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
@@ -258,9 +258,8 @@ func (r *request) setTLS(ctx context.Context, cacert, cert, key string) error {
 	return nil
 }
 
-// public are the headers that another server than the one that was asked for
-// may see. Any other one may be a secret: services name their tokens as they
-// like.
+// public are the headers that are sent to other origins after a redirect. Other headers
+// can be secrets, because services choose the names of their tokens freely.
 func public(h http.Header) http.Header {
 	p := http.Header{}
 	for _, name := range []string{"Accept", "Accept-Language", "Content-Type", "User-Agent"} {
@@ -271,8 +270,7 @@ func public(h http.Header) http.Header {
 	return p
 }
 
-// sameOrigin reports whether b is the server that a is, or the one that speaks
-// TLS beside it.
+// sameOrigin reports whether b has the origin of a, or is its HTTPS server.
 func sameOrigin(a, b *url.URL) bool {
 	if !strings.EqualFold(a.Hostname(), b.Hostname()) {
 		return false
@@ -293,15 +291,15 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// An answer is what came back.
+// An answer is a response.
 type answer struct {
 	status int
-	next   string // where it redirects to, "" if it does not
+	next   string // the target of a redirect, or ""
 	body   []byte
 	kind   string // Content-Type
 }
 
-// send makes one request and reads the answer.
+// send sends one request and reads the response.
 func send(ctx context.Context, method string, at *url.URL, header http.Header, body []byte, config *tls.Config) (*answer, error) {
 	failed := func(err error) error {
 		if e, ok := errors.AsType[*url.Error](err); ok {
@@ -352,7 +350,7 @@ func send(ctx context.Context, method string, at *url.URL, header http.Header, b
 	return a, nil
 }
 
-// result makes the task's result of an answer.
+// result returns the task's result for a response.
 func (r *request) result(a *answer) (*ordered.Map, error) {
 	var body any
 	switch {
@@ -368,8 +366,8 @@ func (r *request) result(a *answer) (*ordered.Map, error) {
 	return ordered.Of("body", body, "status_code", int64(a.status)), nil
 }
 
-// text is a body in UTF-8. Latin-1 is converted, as far as the answer says that
-// it is; what is no text in UTF-8 otherwise gets U+FFFD in its place.
+// text returns a body in UTF-8. If the Content-Type says Latin-1, text converts the
+// body. Otherwise it replaces invalid UTF-8 with U+FFFD.
 func text(body []byte, contentType string) string {
 	_, params, err := mime.ParseMediaType(contentType)
 	if err == nil {

@@ -27,8 +27,8 @@ import (
 const (
 	// maxOutput is the number of bytes that are kept of each output stream of terraform.
 	maxOutput = 16 << 20
-	// patience is how long terraform may take to end after it was interrupted. It
-	// writes its state and releases its lock in this time.
+	// patience is the time that terraform has to end after an interrupt. In this time,
+	// it writes its state and releases its lock.
 	patience = 30 * time.Second
 )
 
@@ -173,7 +173,7 @@ func arguments(params *ordered.Map, dir, subcommand string, required []string) (
 	variables, _ := params.Value("var").(*ordered.Map)
 	for name, v := range variables.All() {
 		text, is := v.(string)
-		if !is { // the language of Terraform takes JSON for other values
+		if !is { // Terraform's language accepts JSON for other values
 			var b strings.Builder
 			if err := safejson.Write(&b, v); err != nil {
 				return nil, err
@@ -205,8 +205,8 @@ func texts(v any) []string {
 	return nil
 }
 
-// directory is the absolute path of the parameter dir, or of the working
-// directory without it.
+// directory returns the absolute path of the parameter dir. The default is the working
+// directory.
 func directory(params *ordered.Map) (string, error) {
 	dir, _ := params.Value("dir").(string)
 	if dir == "~" || strings.HasPrefix(dir, "~/") {

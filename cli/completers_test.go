@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAssignments(t *testing.T) {
+func TestCompletesAssignments(t *testing.T) {
 	t.Parallel()
 	list := []Parameter{{Name: "action", About: "What to do.\nIn detail.", Choices: []string{"start", "stop"}}, {Name: "name"}}
 	for _, tt := range []struct {

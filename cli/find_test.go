@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-func TestFind(t *testing.T) {
+func TestFindsCommand(t *testing.T) {
 	t.Parallel()
 	p := &Program{
 		Groups: []Group{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestArrange(t *testing.T) {
+func TestArrangesWordsAndFlags(t *testing.T) {
 	tests := []struct {
 		name         string
 		argv         []string

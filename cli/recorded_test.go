@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRecorded(t *testing.T) {
+func TestRecordsFlagsWithoutSecrets(t *testing.T) {
 	flags := []Flag{
 		{Name: "user"}, {Name: "password", Secret: true}, {Name: "verbose"}, {Name: "tmpdir"},
 		{Name: "private-key", Absolute: func(text string) string { return "/here/" + text }},
@@ -22,7 +22,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-func TestOver(t *testing.T) {
+func TestGivenValuesOverrideOthers(t *testing.T) {
 	given := Values{"user": {"a"}}
 	got := given.Over(Values{"user": {"b"}, "port": {"22"}})
 	if want := (Values{"user": {"a"}, "port": {"22"}}); !maps.EqualFunc(got, want, slices.Equal) || len(given) != 1 {

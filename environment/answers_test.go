@@ -17,9 +17,9 @@ import (
 // environment gives them: how it reads formats and finds files.
 var ofFormats = regexp.MustCompile(`yaml|hocon|\bglob\b`)
 
-// TestAnswers plays recorded answers of stdlib with the decoders of an
-// environment, and says what is different and why.
-func TestAnswers(t *testing.T) {
+// TestStdlibAnswersLikeRuby replays recorded results of stdlib with the
+// decoders of an environment, and lists the differences with their reasons.
+func TestStdlibAnswersLikeRuby(t *testing.T) {
 	differs := map[string]string{}
 	for why, list := range map[string][]string{
 		"aliases are resolved, as in data of hiera": {

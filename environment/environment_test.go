@@ -117,9 +117,10 @@ func (l *ruby) Written(context.Context, eval.Kind, string) (*eval.Definition, er
 	return nil, nil
 }
 
-// TestLazy: the functions are made when one is asked for and once, and files
-// are not looked for where a function has no module in its name.
-func TestLazy(t *testing.T) {
+// TestFunctionsAreMadeOnce checks that the functions are created once, at the
+// first use, and that a function without a module in its name is not searched
+// in files.
+func TestFunctionsAreMadeOnce(t *testing.T) {
 	made, m := 0, &ruby{}
 	l := newLoader(m, once(func() []*eval.Function {
 		made++
@@ -155,7 +156,7 @@ plan_hierarchy:
   - {name: plan, path: plan.yaml}
 `
 
-func TestData(t *testing.T) {
+func TestLookupReadsHieraData(t *testing.T) {
 	dir := world(t, map[string]string{
 		"hiera.yaml":                    config,
 		"data/Debian.yaml":              "port: 1\nlist: [b]\n",
@@ -235,16 +236,16 @@ func TestTypeOfData(t *testing.T) {
 	}
 }
 
-// TestLimits: those of a Node hold.
-func TestLimits(t *testing.T) {
+// TestNodeLimitsApply checks that the limits of a Node apply.
+func TestNodeLimitsApply(t *testing.T) {
 	n := Node{Limits: eval.Limits{Steps: 1000}}
 	if _, err := run(t, at(t.TempDir()), n, "Integer[0, 99999999999].reduce |$m, $x| { $m }"); err == nil || !strings.Contains(err.Error(), "more than 1000 calls") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestShared: evaluations for many machines at once.
-func TestShared(t *testing.T) {
+// TestSharedByConcurrentEvaluations evaluates for many machines concurrently.
+func TestSharedByConcurrentEvaluations(t *testing.T) {
 	e := at(world(t, map[string]string{
 		"hiera.yaml": config, "data/common.yaml": "x: '%{n}'\n", "modules/m/functions/f.pp": "function m::f($k) { concat([lookup($k)], $facts) }",
 	}))
@@ -261,7 +262,7 @@ func TestShared(t *testing.T) {
 	all.Wait()
 }
 
-func TestTarget(t *testing.T) {
+func TestTargetHasFactsAndVars(t *testing.T) {
 	target := Target{
 		Name:  "web1.example.com",
 		Facts: ordered.Of("role", "fact", "os", ordered.Of("name", "Debian")),
@@ -346,9 +347,9 @@ func TestReadFacts(t *testing.T) {
 	}
 }
 
-// TestChanges: what modules define is read again when it has changed, by those
-// who begin after that; with it what refers to it.
-func TestChanges(t *testing.T) {
+// TestRereadsChangedModules checks that later evaluations read changed
+// definitions of modules, and the definitions that refer to them, again.
+func TestRereadsChangedModules(t *testing.T) {
 	dir := world(t, map[string]string{
 		"modules/m/functions/outer.pp": "function m::outer() { [m::inner(), 1 =~ M::Outer] }",
 		"modules/m/functions/inner.pp": "function m::inner() { 1 }",
@@ -533,8 +534,8 @@ func TestERB(t *testing.T) {
 	}
 }
 
-// TestType reads types as metadata of tasks has them.
-func TestType(t *testing.T) {
+// TestParsesTypesOfTaskMetadata parses types of the metadata of tasks.
+func TestParsesTypesOfTaskMetadata(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "m", "types"), 0o755); err != nil {
 		t.Fatal(err)

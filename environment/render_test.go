@@ -21,7 +21,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestListsFunctionNames(t *testing.T) {
 	names := Functions()
 	for _, name := range []string{"map", "notice", "stdlib::to_json", "concat", "lookup"} {
 		if !slices.Contains(names, name) {

@@ -94,9 +94,9 @@ func aspect(t *testing.T, target *inventory.Target, what string) string {
 	return string(b)
 }
 
-// TestChanges says what changes make of a target: parts of its data, by the
-// names that aspect has for them.
-func TestChanges(t *testing.T) {
+// TestChangesOfTargets checks the data of a target after changes, by the names
+// of aspect.
+func TestChangesOfTargets(t *testing.T) {
 	type T = *inventory.Target
 	type I = *inventory.Inventory
 	type step = func(*testing.T, I, T) error
@@ -230,9 +230,9 @@ func constant(_ context.Context, _ string, ref *ordered.Map) (any, error) {
 	return ref.Value("value"), nil
 }
 
-// TestOldDataStays: what was read stays as it was, and what does not change is
-// the same value again.
-func TestOldDataStays(t *testing.T) {
+// TestChangesKeepOldData checks that data that was read before a change stays
+// the same, and that a change without effect returns the same value.
+func TestChangesKeepOldData(t *testing.T) {
 	inv := mustLoad(t, changing, inventory.Options{})
 	w1 := one(t, inv, "w1")
 	facts := hash(t, `{"os":{"x":1}}`)
@@ -270,8 +270,9 @@ func TestOldDataStays(t *testing.T) {
 	}
 }
 
-// TestReferencesOnce: a change asks no plugin again.
-func TestReferencesOnce(t *testing.T) {
+// TestChangeDoesNotResolveAgain checks that a change does not call a plugin
+// again.
+func TestChangeDoesNotResolveAgain(t *testing.T) {
 	asked := 0
 	inv := mustLoad(t, "vars: {g: {_plugin: p}}\ntargets: [{name: a, uri: a, vars: {v: {_plugin: p}}}]", inventory.Options{
 		Resolve: func(context.Context, string, *ordered.Map) (any, error) { asked++; return int64(asked), nil },
@@ -302,7 +303,7 @@ func TestReferencesOnce(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestMembersOfChangedGroups(t *testing.T) {
 	inv := mustLoad(t, changing, inventory.Options{})
 	lookup := func(words ...string) string {
 		t.Helper()

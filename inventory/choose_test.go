@@ -36,7 +36,7 @@ groups:
     targets: ["rack[01-03]-n[8-10/2]", web01, web02, web03]
 `
 
-func TestAlgebra(t *testing.T) {
+func TestSetOperatorsSelectTargets(t *testing.T) {
 	inv := mustLoad(t, fleet, inventory.Options{Transports: all.Tables(all.List())})
 	for _, tt := range []struct{ words, want string }{
 		{"web,!db", "web1 web2"},
@@ -95,8 +95,9 @@ func TestAlgebra(t *testing.T) {
 	}
 }
 
-// TestJoined: words that are joined by something else than commas are no hosts.
-func TestJoined(t *testing.T) {
+// TestOtherSeparatorsAreErrors checks that words that are joined by other
+// characters than commas are not hosts.
+func TestOtherSeparatorsAreErrors(t *testing.T) {
 	inv := mustLoad(t, fleet+"  - {name: odd, targets: ['a!b', {name: c, alias: ['d^e']}]}\n", inventory.Options{Transports: all.Tables(all.List())})
 	for _, tt := range []struct{ word, want string }{
 		{"web:!db", "bolt/parse-error Could not parse target URI 'web:!db': the port is not a number from 0 to 65535"},
@@ -542,7 +543,7 @@ func parse(t testing.TB, text string) *match.Expr {
 	return x
 }
 
-func TestWhere(t *testing.T) {
+func TestWhereSelectsByData(t *testing.T) {
 	var plugin asked
 	inv := mustLoad(t, estate, inventory.Options{Transports: all.Tables(all.List()), Resolve: plugin.resolve, Transport: "ssh"})
 	if _, err := inv.Targets(t.Context(), []string{"adhoc.example"}); err != nil {

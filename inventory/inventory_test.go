@@ -198,7 +198,7 @@ groups:
 config: {ssh: {connect-timeout: 3, user: all}}
 `
 
-func TestData(t *testing.T) {
+func TestDataOfTargets(t *testing.T) {
 	const sshDefaults = `"batch-mode":true,"cleanup":true,"connect-timeout":10,"disconnect-timeout":5,"load-config":true,"login-shell":"bash","tty":false`
 	tests := []struct {
 		name, inventory, target, want string
@@ -371,7 +371,7 @@ groups:
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestInventoryErrors(t *testing.T) {
 	const nameError = "bolt.inventory/validation-error"
 	tests := []struct {
 		name, inventory, target string // target "" means New fails
@@ -448,7 +448,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
+func TestInventoryWarnings(t *testing.T) {
 	var w warnings
 	inv := mustLoad(t, `
 name: top

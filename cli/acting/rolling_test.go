@@ -8,7 +8,7 @@ import (
 	"bolt/run"
 )
 
-func TestRolling(t *testing.T) {
+func TestParsesRollingFlags(t *testing.T) {
 	var o Rolling
 	o.Bind(cli.NewBinder(cli.Values{"serial": {"1,50%"}, "max-failures": {"2"}, "pause": {"90s"}}, nil))
 	r, err := o.Parse()

@@ -8,8 +8,9 @@ import (
 	"bolt/cli"
 )
 
-// TestWords checks that comments are only removed from the text of files.
-func TestWords(t *testing.T) {
+// TestWordsOfFilesLoseComments checks that comments are removed only from the
+// text of files.
+func TestWordsOfFilesLoseComments(t *testing.T) {
 	var o Targets
 	o.Bind(cli.NewBinder(cli.Values{"targets": {"@hosts", "web#1"}}, nil))
 	words, err := o.Words(t.Context(), func(_ context.Context, arg string) (string, error) {
@@ -23,7 +24,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestRequiresOneWayToSelectTargets(t *testing.T) {
 	for _, c := range []struct {
 		values cli.Values
 		err    string

@@ -11,7 +11,7 @@ import (
 	"bolt/environment/program"
 )
 
-func TestSplit(t *testing.T) {
+func TestSplitsSourcesFromValues(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a=b.pp")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -46,7 +46,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestAdvice(t *testing.T) {
+func TestAdviceForFindings(t *testing.T) {
 	t.Parallel()
 	s := program.Source{Name: "a.epp", Template: true}
 	for _, tt := range []struct {

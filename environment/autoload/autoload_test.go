@@ -233,8 +233,9 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestMisses: names that programs make up do not fill memory.
-func TestMisses(t *testing.T) {
+// TestMissesDoNotFillMemory checks that unknown names from programs do not fill
+// the memory.
+func TestMissesDoNotFillMemory(t *testing.T) {
 	l := newLoader(tree(t, map[string]string{"m/functions/f.pp": "function m::f() { 1 }", "m/manifests/init.pp": "class m {}", "bad/manifests/init.pp": "class bad {"}))
 	f, err := l.Load(t.Context(), eval.KindFunction, "m::f")
 	if err != nil || f == nil {
@@ -266,8 +267,9 @@ func count[K comparable, V any](m *memo[K, V]) (n int) {
 	return n
 }
 
-// TestPanic: a search that panicked is not one that found nothing.
-func TestPanic(t *testing.T) {
+// TestPanicIsNotCached checks that a search that panicked is not cached as a
+// miss.
+func TestPanicIsNotCached(t *testing.T) {
 	l := newLoader(t.TempDir())
 	l.all = func() []modules.Module { panic("mistake") }
 	func() {
@@ -308,7 +310,7 @@ func TestMemoOnce(t *testing.T) {
 	}
 }
 
-func TestFiles(t *testing.T) {
+func TestFindsFilesOfModules(t *testing.T) {
 	dir := tree(t, map[string]string{"m/files/a/b.txt": "text", "m/secret": ""})
 	f := Files{Path: modules.NewPath(modules.Module{}, dir)}
 	path, ok := f.Find("files", "m/a/b.txt")
@@ -331,9 +333,9 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestEnded: a search that its context ended is no answer for others, whether
-// they wait for it or come later.
-func TestEnded(t *testing.T) {
+// TestCanceledSearchIsNotCached checks that a search whose context ended does
+// not answer other searches, concurrent or later.
+func TestCanceledSearchIsNotCached(t *testing.T) {
 	dir := tree(t, map[string]string{"m/functions/g.pp": "function m::g() { 1 }"})
 	fifo := filepath.Join(dir, "m/functions/f.pp")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -386,9 +388,9 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestRenewed: a Loader knows whether what it has found is still so, and the
-// next one parses only what has changed.
-func TestRenewed(t *testing.T) {
+// TestParsesOnlyChangedFiles checks that a Loader detects changed files, and
+// that the next Loader parses only these.
+func TestParsesOnlyChangedFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"m/functions/f.pp": "function m::f() { 1 }", "m/functions/g.pp": "function m::g() { 1 }"})
 	old := time.Now().Add(-time.Hour)
 	age := func(name string) {

@@ -41,9 +41,9 @@ func globbed(t *testing.T) string {
 		"é.yaml", "sub/x/a.yaml", "sub/x/y/a.yaml", ".dot", "x*y", "q{r", "back\\slash", ".hd/a.yaml", "link -> d", "broken -> nowhere", "la.yaml -> a.yaml")
 }
 
-// TestEntries compares with what Ruby 3.1's Dir.glob gives
+// TestGlobsLikeRuby compares the results with Ruby 3.1's Dir.glob
 // (testdata/glob.jsonl).
-func TestEntries(t *testing.T) {
+func TestGlobsLikeRuby(t *testing.T) {
 	f, err := os.Open(filepath.Join("testdata", "glob.jsonl"))
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-func TestStat(t *testing.T) {
+func TestStampChangesWithFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if _, ok := (Files{}).Stat(path); ok {
 		t.Error("a file that is not there has a stamp")
@@ -30,8 +30,9 @@ func TestStat(t *testing.T) {
 	}
 }
 
-// TestPlaces: what cannot be decoded is told with its file and place.
-func TestPlaces(t *testing.T) {
+// TestErrorsHavePositions checks that an error of a decoder has the file and
+// the position.
+func TestErrorsHavePositions(t *testing.T) {
 	o := Options(Source{})
 	for _, c := range []struct {
 		decode hiera.Decoder

@@ -7,7 +7,7 @@ import (
 	"bolt/environment/inputs"
 )
 
-func TestFacts(t *testing.T) {
+func TestRecordsReadFacts(t *testing.T) {
 	read := func(path ...string) []string { return path }
 	for _, c := range []struct {
 		name  string
@@ -38,7 +38,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
+func TestRecordsReadKeys(t *testing.T) {
 	r := inputs.New()
 	for _, k := range []string{"b", "a::b", "b"} {
 		r.Key(k)

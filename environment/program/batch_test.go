@@ -27,7 +27,7 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-func TestBatch(t *testing.T) {
+func TestBatchAnswersRequests(t *testing.T) {
 	e := NewEvaluator(Options{Environment: environment.Options{Modules: modules.NewPath(modules.Module{})}})
 	var got []string
 	flushed := 0

@@ -23,7 +23,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-func TestWalk(t *testing.T) {
+func TestWalkFindsPuppetFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a/x.pp", "")
 	write(t, dir, "a/y.epp", "")

@@ -8,8 +8,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// TestNames: what is said of a name is true of it.
-func TestNames(t *testing.T) {
+// TestKnownNamesMatchEnvironment checks that the lists of names match the
+// functions and types of an environment.
+func TestKnownNamesMatchEnvironment(t *testing.T) {
 	known := environment.Functions()
 	for _, name := range planFunctions {
 		if slices.Contains(known, name) {

@@ -25,7 +25,7 @@ func open(t *testing.T, path string, e Existence) *File {
 	return f
 }
 
-func TestExistence(t *testing.T) {
+func TestOpenChecksExistence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if _, err := Open(t.Context(), path, Existing); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
@@ -57,8 +57,9 @@ func TestLock(t *testing.T) {
 	open(t, path, Any)
 }
 
-// TestRenamed checks that Open takes the new file if the locked one is renamed.
-func TestRenamed(t *testing.T) {
+// TestOpenFollowsRename checks that Open takes the new file if the locked one
+// is renamed.
+func TestOpenFollowsRename(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	first := open(t, path, New)
 	opened := make(chan *File)
@@ -117,7 +118,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func TestReader(t *testing.T) {
+func TestReaderSplitsLongAndTornLines(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	r := NewReader(strings.NewReader("a\n\n"+long+"\ntorn"), 1000)
 	for _, want := range []Line{

@@ -13,8 +13,8 @@ var (
 	featureTest = regexp.MustCompile("^`([a-z0-9/-]+)\\.(Test[A-Za-z0-9]+)(?:/([a-z0-9-]+))?`$")
 )
 
-// TestFeatures checks that each test named in docs/features.md exists.
-func TestFeatures(t *testing.T) {
+// TestFeatureTestsExist checks that each test named in docs/features.md exists.
+func TestFeatureTestsExist(t *testing.T) {
 	page, err := os.ReadFile(root + "/docs/features.md")
 	if err != nil {
 		t.Fatal(err)

@@ -89,8 +89,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestTree checks that docs/architecture.md names each package.
-func TestTree(t *testing.T) {
+// TestArchitectureNamesEachPackage checks that docs/architecture.md names each
+// package.
+func TestArchitectureNamesEachPackage(t *testing.T) {
 	page, err := os.ReadFile(root + "/docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)

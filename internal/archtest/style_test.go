@@ -177,9 +177,9 @@ func base(e ast.Expr) *ast.Ident {
 	}
 }
 
-// TestProcessIsMainsBusiness checks that only the programs use flags, the
+// TestOnlyProgramsUseProcess checks that only the programs use flags, the
 // environment, exit and the root context. All other packages take values.
-func TestProcessIsMainsBusiness(t *testing.T) {
+func TestOnlyProgramsUseProcess(t *testing.T) {
 	rules := []struct {
 		pkg   string
 		names []string
@@ -213,10 +213,10 @@ var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b`)
 // foreign matches folders of the machines on which this code was written.
 var foreign = regexp.MustCompile(`/(wo` + `rk|tmp/br` + `ief)/\w+`)
 
-// TestNothingLeftOver checks that files are of readable length, contain no
+// TestFilesHaveNoLeftovers checks that files are of readable length, contain no
 // notes about unfinished work and no paths of their author's machine, and
 // skip no test.
-func TestNothingLeftOver(t *testing.T) {
+func TestFilesHaveNoLeftovers(t *testing.T) {
 	for _, f := range source(t) {
 		if f.lines > maxLines {
 			t.Errorf("%s: %d lines, more than %d: split it by subject", f.name, f.lines, maxLines)

@@ -121,7 +121,7 @@ func TestSpecialFileIsWrittenTo(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestWriteErrorsNameFile(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "file"), "", 0o600)
 	for _, name := range []string{
@@ -207,9 +207,9 @@ func entries(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// TestLinks checks that Write follows links and that WriteOwn does not. It needs root,
+// TestWriteFollowsLinksButNotWriteOwn checks that Write follows links and that WriteOwn does not. It needs root,
 // because only root can change the owner of a link.
-func TestLinks(t *testing.T) {
+func TestWriteFollowsLinksButNotWriteOwn(t *testing.T) {
 	tests := []struct {
 		name    string
 		uid     int

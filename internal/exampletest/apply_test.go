@@ -19,8 +19,9 @@ cp -r "$2" "$5/root/srv/project" && cp "$3" "$5/root/usr/local/bin/bolt"
 chroot "$5/root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root BOLT_POOL=off /bin/sh -ec "$4"
 `
 
-// TestApply runs the commands of examples/apply/README.md, in a disposable root instead of the machines.
-func TestApply(t *testing.T) {
+// TestApplyExample runs the commands of examples/apply/README.md, in a disposable root instead of
+// the machines.
+func TestApplyExample(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the test makes and enters a root: run it as root")
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestEach(t *testing.T) {
+func TestEachKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := make([]int, 500)
 		for i := range list {

@@ -174,7 +174,7 @@ func TestLogLinks(t *testing.T) {
 	}
 }
 
-func TestEarly(t *testing.T) {
+func TestEarlyWarningsAreReplayed(t *testing.T) {
 	var e Early
 	e.Warn("a", "first")
 	e.Warn("b", "second")

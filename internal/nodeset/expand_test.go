@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseOthers(t *testing.T) {
+func TestParseIgnoresOrdinaryNames(t *testing.T) {
 	for _, word := range []string{"", "web1", "web[a-c]", "web[^1-3]", "web[!1]", "[::1]", "ssh://[::1]:22", "web[1-3", "web1]", "web]1[2-3]", "web[]", "web[-]", "web[1-3]]", "web[[1-3]"} {
 		if _, ok, err := Parse(word); ok || err != nil {
 			t.Errorf("%s: %v, %v", word, ok, err)
@@ -69,8 +69,9 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestAlmostTooMany checks that the limit is on the names, not on the ranges.
-func TestAlmostTooMany(t *testing.T) {
+// TestLimitCountsNames checks that the limit is on the names, not on the
+// ranges.
+func TestLimitCountsNames(t *testing.T) {
 	set, ok, err := Parse("n[1-1000]m[0-99]")
 	if err != nil || !ok || len(set.Names()) != maxNames {
 		t.Fatal(ok, err)

@@ -41,7 +41,7 @@ func soon(t *testing.T, f func()) {
 	}
 }
 
-func TestRegular(t *testing.T) {
+func TestReadsRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, n int) string {
 		path := filepath.Join(dir, name)
@@ -79,7 +79,7 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-func TestDevices(t *testing.T) {
+func TestReadsDevices(t *testing.T) {
 	if data, err := Read(t.Context(), "/dev/null", 1); err != nil || len(data) != 0 {
 		t.Errorf("/dev/null: %q, %v", data, err)
 	}
@@ -100,7 +100,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-func TestNobodyWrites(t *testing.T) {
+func TestPipeWithoutWriter(t *testing.T) {
 	path := fifo(t)
 	soon(t, func() {
 		data, err := Read(t.Context(), path, 100)
@@ -181,9 +181,9 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestAnonymous reads pipes of the shell, by the shell's paths. An empty pipe
+// TestReadsAnonymousPipes reads pipes of the shell, by the shell's paths. An empty pipe
 // is an empty file.
-func TestAnonymous(t *testing.T) {
+func TestReadsAnonymousPipes(t *testing.T) {
 	for _, text := range []string{"", "text"} {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -202,7 +202,7 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-func TestWhole(t *testing.T) {
+func TestWholeReadsToEnd(t *testing.T) {
 	text := strings.Repeat("0123456789", 1000)
 	if data, err := Whole(t.Context(), iotest.HalfReader(strings.NewReader(text)), int64(len(text))); err != nil || string(data) != text {
 		t.Errorf("%d bytes, %v", len(data), err)

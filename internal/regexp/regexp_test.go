@@ -77,8 +77,9 @@ func TestErrorPositions(t *testing.T) {
 	}
 }
 
-// TestLimit has patterns that would take exponential time.
-func TestLimit(t *testing.T) {
+// TestExponentialPatternsAreLimited has patterns that would take exponential
+// time.
+func TestExponentialPatternsAreLimited(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("a", 40)
 	for _, tt := range []struct {
@@ -105,7 +106,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestLimitReachesAll(t *testing.T) {
+func TestEachMethodReturnsErrLimit(t *testing.T) {
 	t.Parallel()
 	r, s := mustCompile(t, `(a+)+\1[bc]`), strings.Repeat("a", 40)
 	if loc, err := r.FindIndex(s, 0); loc != nil || !errors.Is(err, ErrLimit) {
@@ -252,9 +253,9 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestWaysAgree has generated patterns that both the translation and the
+// TestTranslationMatchesLikeMatcher has generated patterns that both the translation and the
 // matcher support.
-func TestWaysAgree(t *testing.T) {
+func TestTranslationMatchesLikeMatcher(t *testing.T) {
 	t.Parallel()
 	g := generator{rand: rand.New(rand.NewPCG(5, 0)), simple: true}
 	translated := 0
@@ -317,8 +318,8 @@ func waysAgree(t testing.TB, src, s string) {
 	}
 }
 
-// TestMemoAgrees has generated patterns of all kinds.
-func TestMemoAgrees(t *testing.T) {
+// TestMemoDoesNotChangeMatches has generated patterns of all kinds.
+func TestMemoDoesNotChangeMatches(t *testing.T) {
 	t.Parallel()
 	g := generator{rand: rand.New(rand.NewPCG(6, 0))}
 	for range 1500 {

@@ -52,8 +52,8 @@ func readCases(t testing.TB, name string) []rubyCase {
 	return cases
 }
 
-// TestTable compares the package with the recorded results of Ruby.
-func TestTable(t *testing.T) {
+// TestMatchesLikeRuby compares the package with the recorded results of Ruby.
+func TestMatchesLikeRuby(t *testing.T) {
 	t.Parallel()
 	cases := readCases(t, "testdata/ruby.jsonl")
 	if len(cases) < 300 {

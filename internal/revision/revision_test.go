@@ -24,9 +24,9 @@ echo two >d/a && git commit -qam 2 && echo staged >d/a && git add d/a && echo wo
 	return dir
 }
 
-// TestWrite checks that the files of revisions are written, and that neither the index
+// TestWritesFilesOfRevisions checks that the files of revisions are written, and that neither the index
 // nor the working tree changes.
-func TestWrite(t *testing.T) {
+func TestWritesFilesOfRevisions(t *testing.T) {
 	dir := repo(t)
 	r, err := revision.In(t.Context(), filepath.Join(dir, "d"), append(os.Environ(), "GIT_DIR=.git", "GIT_WORK_TREE=/tmp", "GIT_INDEX_FILE=.git/index"))
 	if err != nil {
@@ -82,8 +82,9 @@ func TestNoRevision(t *testing.T) {
 	}
 }
 
-// TestHead checks the commit of the working tree, and which files make it dirty.
-func TestHead(t *testing.T) {
+// TestHeadDetectsDirtyTree checks the commit of the working tree, and which
+// files make it dirty.
+func TestHeadDetectsDirtyTree(t *testing.T) {
 	dir := repo(t)
 	in, err := revision.In(t.Context(), dir, os.Environ())
 	if err != nil {

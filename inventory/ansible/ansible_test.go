@@ -44,7 +44,7 @@ func read(t testing.TB, files map[string]string, o Options) (*Inventory, error) 
 	return inv, err
 }
 
-func TestErrors(t *testing.T) {
+func TestParseErrorsHaveLine(t *testing.T) {
 	tests := []struct{ name, file, text, says string }{
 		{"kind", "hosts", "[a:nope]", "hosts: line 1: [a:nope]: only children or vars is allowed after the colon"},
 		{"blank", "hosts", "x\n[a b]", "line 2: '[a b]' is not a section"},
@@ -254,7 +254,7 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-func TestLooksLike(t *testing.T) {
+func TestLooksLikeAnsibleInventory(t *testing.T) {
 	for text, want := range map[string]bool{
 		"[web]\na\n": true, "a\nb\n": true, "a ansible_host=x\n[g:vars]\nx: 1": true, "": false, "targets: [a": false, "- a": false,
 	} {

@@ -27,9 +27,10 @@ var record = flag.Bool("record", false, "ask ansible-inventory and write its ans
 
 const answerFile = "answer.json"
 
-// TestAnswers compares what is read with what ansible-inventory says. The first
-// line of a case has the arguments: the sources, and a directory of playbooks.
-func TestAnswers(t *testing.T) {
+// TestReadsLikeAnsibleInventory compares the result with the output of ansible-
+// inventory. The first line of a case has the arguments: the sources, and a
+// directory of playbooks.
+func TestReadsLikeAnsibleInventory(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) < 40 {
 		t.Fatalf("%d cases, %v", len(cases), err)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestDirectoryGoesOn: a file of a directory that cannot be read is named in a
-// warning; a directory of which nothing can be read is an error.
-func TestDirectoryGoesOn(t *testing.T) {
+// TestDirectorySkipsUnreadableFiles checks that a file that cannot be read
+// causes a warning, and that a directory without readable files is an error.
+func TestDirectorySkipsUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

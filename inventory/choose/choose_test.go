@@ -10,9 +10,9 @@ import (
 	"bolt/transport/all"
 )
 
-// TestSample: which targets are in a sample depends on the seed and the names
-// alone, not on the order in which they are found.
-func TestSample(t *testing.T) {
+// TestSampleDependsOnSeedAndNames checks that a sample depends on the seed and
+// the names, and not on the order of the targets.
+func TestSampleDependsOnSeedAndNames(t *testing.T) {
 	var list []any
 	for i := range 200 {
 		list = append(list, fmt.Sprintf("web%d", i))

@@ -9,8 +9,9 @@ import (
 	"bolt/inventory/match"
 )
 
-// TestDocs reads the expressions that people are shown.
-func TestDocs(t *testing.T) {
+// TestParsesDocumentedExpressions parses the expressions in the documentation
+// and in the help.
+func TestParsesDocumentedExpressions(t *testing.T) {
 	files := []string{"../../README.md"}
 	for _, pattern := range []string{"../../docs/*.md", "../../cmd/bolt/help/*.txt"} {
 		found, err := filepath.Glob(pattern)

@@ -41,7 +41,7 @@ func web1() subject {
 	}
 }
 
-func TestMatch(t *testing.T) {
+func TestMatchesExpressions(t *testing.T) {
 	for _, tt := range []struct {
 		expr string
 		want match.Answer
@@ -161,8 +161,9 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestUnknown: the answer is unknown only where it depends on what is.
-func TestUnknown(t *testing.T) {
+// TestAnswerIsUnknownOnlyIfItDepends checks that the answer is unknown only if
+// it depends on unknown data.
+func TestAnswerIsUnknownOnlyIfItDepends(t *testing.T) {
 	s := subject{"name": "new"}
 	for expr, want := range map[string]match.Answer{
 		`facts.x == 1`:                     match.Unknown,
@@ -192,8 +193,9 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestPartlyKnown: what is there counts, what is not there is unknown.
-func TestPartlyKnown(t *testing.T) {
+// TestPartlyKnownFacts checks that known facts are compared, and that other
+// facts are unknown.
+func TestPartlyKnownFacts(t *testing.T) {
 	for expr, want := range map[string]match.Answer{
 		`facts.site == "north"`:                  match.Yes,
 		`facts.site != "north"`:                  match.No,
@@ -343,7 +345,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-func TestUses(t *testing.T) {
+func TestUsesListsDataOfExpression(t *testing.T) {
 	x, err := match.Parse(`name == "facts" or "x" in vars.list and vars["b c"].d[0] == vars.list[1] and vars.list.y`)
 	if err != nil {
 		t.Fatal(err)

@@ -201,7 +201,7 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-func TestRunAs(t *testing.T) {
+func TestTaskPluginPassesRunAs(t *testing.T) {
 	o, fake := modulesWithPlugins(t)
 	if _, err := plugin.New(o).Resolve(t.Context(), "task", ordered.Of("task", "anything", "_run_as", "root")); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestWithoutTasks(t *testing.T) {
 	}
 }
 
-func TestCall(t *testing.T) {
+func TestCallRunsHook(t *testing.T) {
 	o, _ := modulesWithPlugins(t)
 	p := plugin.New(o)
 	got, err := p.Call(t.Context(), "named", plugin.SecretEncrypt, ordered.Of("value", "x"))
@@ -291,7 +291,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
+func TestListsPlugins(t *testing.T) {
 	o, _ := modulesWithPlugins(t)
 	var warned []string
 	o.Warn = func(id, text string) { warned = append(warned, id+" "+strings.Fields(text)[2]) }
@@ -330,8 +330,9 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestOnce: a reference is resolved once, also when many want it.
-func TestOnce(t *testing.T) {
+// TestReferenceIsResolvedOnce checks that concurrent callers share one
+// resolution of a reference.
+func TestReferenceIsResolvedOnce(t *testing.T) {
 	runs := make(chan struct{})
 	o, fake := world(t, nil, map[string]fakeTask{"slow": {do: func(params *ordered.Map) (*ordered.Map, error) {
 		<-runs
@@ -370,8 +371,9 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceFails: a failure is one for all, but who was stopped has none.
-func TestOnceFails(t *testing.T) {
+// TestFailureIsSharedByCallers checks that all callers get the same failure,
+// except a caller whose context ended.
+func TestFailureIsSharedByCallers(t *testing.T) {
 	began := make(chan struct{}, 1)
 	o, fake := world(t, nil, map[string]fakeTask{"fail": {do: failing}})
 	p := plugin.New(o)
@@ -461,9 +463,9 @@ func (p programs) Plugin(name string) (plugin.Native, bool) {
 	return plugin.Native{Name: name, Resolve: value, Describe: about}, slices.Contains(p, name)
 }
 
-// TestPrograms: a program is a plugin if no module and no built-in plugin has its
-// name.
-func TestPrograms(t *testing.T) {
+// TestProgramIsPluginOfLastResort checks that a program is a plugin if no module
+// and no built-in plugin has its name.
+func TestProgramIsPluginOfLastResort(t *testing.T) {
 	o, _ := world(t, map[string]string{"modules/keeper/bolt_plugin.json": "{}"}, map[string]fakeTask{"keeper::resolve_reference": {do: identity}})
 	var warnings []string
 	o.Warn = func(id, text string) { warnings = append(warnings, id+": "+text) }

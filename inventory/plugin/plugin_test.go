@@ -107,7 +107,7 @@ func isPluginError(err error) bool {
 	return ok && f.Kind == "bolt/plugin-error"
 }
 
-func TestNative(t *testing.T) {
+func TestNativePluginResolves(t *testing.T) {
 	down := errors.New("connection refused")
 	p := plugin.New(plugin.Options{
 		Config: ordered.Of("cmdb", ordered.Of("url", "here")),

@@ -172,9 +172,9 @@ func TestSecretsAreDifferent(t *testing.T) {
 	}
 }
 
-// TestKeys: a reference with a key that nobody reads gives nothing away without a
-// word.
-func TestKeys(t *testing.T) {
+// TestUnknownKeysAreReported checks that a reference with an unknown key causes
+// an error or a warning.
+func TestUnknownKeysAreReported(t *testing.T) {
 	env := func(key string) *ordered.Map { return ordered.Of("_plugin", "env_var", "var", "SET", key, true) }
 	tests := []struct {
 		ref         *ordered.Map

@@ -46,8 +46,9 @@ func render(ctx context.Context, env eval.Env, text string) (string, error) {
 	return string(v.(value.String)), nil
 }
 
-// TestAnswers compares rendered templates with those of Puppet (record.rb).
-func TestAnswers(t *testing.T) {
+// TestRendersLikePuppet compares rendered templates with those of Puppet
+// (record.rb).
+func TestRendersLikePuppet(t *testing.T) {
 	data, err := os.ReadFile("testdata/answers.jsonl")
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func within(t *testing.T, env eval.Env, src string, f func(c *eval.Call) (value.
 	return run(t, env, src)
 }
 
-func TestScope(t *testing.T) {
+func TestScopeHasVariablesAndSettings(t *testing.T) {
 	env := newEnv()
 	env.Variables = args("environment", value.String("production"))
 	env.Settings = args("confdir", value.String("/etc"))

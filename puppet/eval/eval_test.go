@@ -62,8 +62,8 @@ type row struct {
 	Error *struct{ Line, Column *int }
 }
 
-// TestTables runs the tables of expressions in testdata.
-func TestTables(t *testing.T) {
+// TestExpressionTables runs the tables of expressions in testdata.
+func TestExpressionTables(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || files == nil {
 		t.Fatal(files, err)

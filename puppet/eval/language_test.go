@@ -55,7 +55,7 @@ func TestStackOfFunction(t *testing.T) {
 	}
 }
 
-func TestPanic(t *testing.T) {
+func TestPanicBecomesInternalError(t *testing.T) {
 	e := fault(t, newEnv(), "function f() {\n  panic()\n}\nf()")
 	if e.Kind != "internal" || len(e.Stack) == 0 || strings.Contains(e.Error(), "goroutine") {
 		t.Errorf("got %+v", e)
@@ -404,8 +404,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestFork runs blocks in goroutines of a function.
-func TestFork(t *testing.T) {
+// TestBlocksRunInGoroutines runs blocks in goroutines of a function.
+func TestBlocksRunInGoroutines(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, append(functions(), &eval.Function{Name: "parallel", Signatures: []eval.Signature{{
 		Params: "Array $list", Block: "Callable[1, 1]",

@@ -60,10 +60,10 @@ var nests = []struct{ name, open, close string }{
 	{"new", "Integer.new(", ")"},
 }
 
-// TestNested nests each kind of expression as deep as the parser allows, in
-// functions with infinite recursion. The result must be an error and must not
-// end the process.
-func TestNested(t *testing.T) {
+// TestDeepNestingIsAnError nests each kind of expression as deep as the parser
+// allows, in functions with infinite recursion. The result must be an error and
+// must not end the process.
+func TestDeepNestingIsAnError(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, builtin.Functions(builtin.Options{})...)
 	env.Builder = &recorder{}
@@ -93,8 +93,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestDeep checks that calls can be deep.
-func TestDeep(t *testing.T) {
+// TestCallsCanBeDeep checks that the limit of nested calls is high enough.
+func TestCallsCanBeDeep(t *testing.T) {
 	env := newEnv()
 	env.Library = eval.NewLibrary(nil, builtin.Functions(builtin.Options{})...)
 	for _, src := range []string{

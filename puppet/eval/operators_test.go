@@ -12,9 +12,10 @@ import (
 	"bolt/puppet/value"
 )
 
-// TestOperators compares the operators of numbers and times with those of
-// Puppet. The recorded results are those of the conversions in package value.
-func TestOperators(t *testing.T) {
+// TestOperatorsLikePuppet compares the operators of numbers and times with
+// those of Puppet. The recorded results are those of the conversions in package
+// value.
+func TestOperatorsLikePuppet(t *testing.T) {
 	f, err := os.Open("../value/testdata/conversions.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"bolt/puppet/value"
 )
 
-// TestRead checks that Env.Read gets each read of a variable of the top scope,
-// with the keys that are applied immediately.
-func TestRead(t *testing.T) {
+// TestReadGetsVariables checks that Env.Read gets each read of a variable of
+// the top scope, with the keys that are applied immediately.
+func TestReadGetsVariables(t *testing.T) {
 	for _, c := range []struct{ program, want string }{
 		{"$x = 1 $x", "x x"},
 		{"$facts['a']['b']", "facts.a.b"},
@@ -51,9 +51,9 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadOfScope checks that lookups from outside of the language are
-// recorded, too.
-func TestReadOfScope(t *testing.T) {
+// TestReadGetsLookupsOfScope checks that lookups from outside of the language
+// are recorded, too.
+func TestReadGetsLookupsOfScope(t *testing.T) {
 	var reads []string
 	facts := value.NewHash(value.Entry{Key: value.String("a"), Value: value.NewHash()})
 	in := eval.New(eval.Env{Facts: facts, Read: func(name string, path []string) {

@@ -138,9 +138,9 @@ func TestCallForIsVisibleInside(t *testing.T) {
 	}
 }
 
-// TestSteps checks that the step limit applies to all threads of an Interp
-// together.
-func TestSteps(t *testing.T) {
+// TestStepLimitIsShared checks that the step limit applies to all threads of an
+// Interp together.
+func TestStepLimitIsShared(t *testing.T) {
 	env := newEnv()
 	env.Limits.Steps = 100_000
 	p, err := syntax.Parse(syntax.NewFile("test.pp", "Integer[1, 1000].each |$x| { }"), syntax.Options{})

@@ -179,8 +179,8 @@ func TestUnknownLookupOptionsWarn(t *testing.T) {
 	}
 }
 
-// TestLimits checks that malicious data ends with an error.
-func TestLimits(t *testing.T) {
+// TestMaliciousDataEnds checks that malicious data ends with an error.
+func TestMaliciousDataEnds(t *testing.T) {
 	var doubling, chain strings.Builder
 	for i := range 60 {
 		fmt.Fprintf(&doubling, "k%d: \"%%{lookup('k%d')}%%{lookup('k%d')}\"\n", i, i+1, i+1)
@@ -217,9 +217,9 @@ func aliases(n int) string {
 	return b.String()
 }
 
-// TestNoFunction checks that the error of a function that cannot be called
-// contains the reason and the position of the level.
-func TestNoFunction(t *testing.T) {
+// TestUncallableFunctionErrors checks that the error of a function that cannot
+// be called contains the reason and the position of the level.
+func TestUncallableFunctionErrors(t *testing.T) {
 	for _, c := range []struct{ file, function, want string }{
 		{module + "lib/puppet/functions/m/data.rb", "m::data", "the lookup_key function 'm::data' of the level 'secrets' cannot be called: the function m::data of module m is written in Ruby (/t/env/production/modules/m/lib/puppet/functions/m/data.rb)"},
 		{module + "lib/puppet/functions/hiera_http.rb", "hiera_http", "cannot be called: the function hiera_http of module m is written in Ruby"},

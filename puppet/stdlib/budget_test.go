@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// The beginnings of the programs of TestBudget: a string of 1 MiB, and a value
+// The beginnings of the programs of TestEndlessProgramsEnd: a string of 1 MiB, and a value
 // that contains it twice, a value that contains that value twice, and so on.
 // There is a smaller one, with another value like it.
 const (
@@ -26,9 +26,9 @@ const (
 	again = `Integer[1, 1000000]`
 )
 
-// TestBudget checks that programs that take infinite time or memory end soon,
-// with an error of one of a few kinds.
-func TestBudget(t *testing.T) {
+// TestEndlessProgramsEnd checks that programs that take infinite time or memory
+// end soon, with an error of one of a few kinds.
+func TestEndlessProgramsEnd(t *testing.T) {
 	const memory = 64 << 20
 	for name, c := range map[string]struct{ src, kind string }{
 		// Retained memory.

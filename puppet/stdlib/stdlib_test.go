@@ -37,7 +37,7 @@ stdlib::rewrap_sensitive_data stdlib::seeded_rand stdlib::seeded_rand_string std
 stdlib::start_with stdlib::str2resource stdlib::time stdlib::to_json stdlib::to_json_pretty stdlib::to_python stdlib::to_ruby stdlib::to_toml
 stdlib::to_yaml stdlib::type_of stdlib::validate_domain_name stdlib::validate_email_address stdlib::xml_encode`
 
-func TestNames(t *testing.T) {
+func TestFunctionsOfOriginalExist(t *testing.T) {
 	want := map[string]bool{}
 	for _, n := range strings.Fields(names) {
 		want[n] = true
@@ -254,8 +254,9 @@ func TestRandomness(t *testing.T) {
 	}
 }
 
-// TestLimits has calls that would take infinite time or too much memory.
-func TestLimits(t *testing.T) {
+// TestCallsAreLimited has calls that would take infinite time or too much
+// memory.
+func TestCallsAreLimited(t *testing.T) {
 	const (
 		text = "$s = range(1, 12).reduce('0123456789abcdef') |$m, $i| { \"${m}${m}\" } " // 64 kB
 		list = "$a = range(1, 1000) $b = $a.map |$i| { $a } "                            // a million
@@ -305,8 +306,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancel ends a call that takes seconds.
-func TestCancel(t *testing.T) {
+// TestCancelEndsSlowCall ends a call that takes seconds.
+func TestCancelEndsSlowCall(t *testing.T) {
 	env := testEnv(t, testOptions(nil))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestPretty compares indented trees with what "puppet parser dump --pretty"
-// of Puppet 8 prints.
-func TestPretty(t *testing.T) {
+// TestPrettyLikePuppet compares indented trees with the output of "puppet
+// parser dump --pretty" of Puppet 8.
+func TestPrettyLikePuppet(t *testing.T) {
 	src, err := os.ReadFile("testdata/pretty.pp")
 	if err != nil {
 		t.Fatal(err)

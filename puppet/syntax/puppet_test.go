@@ -55,9 +55,9 @@ func (c *recorded) parse() (*Program, error) {
 	return Parse(f, Options{Tasks: c.Tasks})
 }
 
-// TestRecorded compares trees, positions of nodes and positions of errors with
-// those of Puppet.
-func TestRecorded(t *testing.T) {
+// TestParsesLikePuppet compares trees, positions of nodes and positions of
+// errors with those of Puppet.
+func TestParsesLikePuppet(t *testing.T) {
 	for i, c := range recordedCases(t) {
 		t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 			prog, err := c.parse()

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestRuby compares parsed times and time zones with recorded results of Ruby.
-func TestRuby(t *testing.T) {
+// TestParsesLikeRuby compares parsed times and time zones with recorded results
+// of Ruby.
+func TestParsesLikeRuby(t *testing.T) {
 	f, err := os.Open(filepath.Join("..", "value", "testdata", "ruby.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)

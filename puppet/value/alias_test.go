@@ -24,7 +24,7 @@ func declare(names ...string) *world {
 	return w
 }
 
-func TestAliasOfNothing(t *testing.T) {
+func TestAliasWithoutTypeIsAnError(t *testing.T) {
 	for _, src := range []string{"A", "Variant[A]", "Variant[A, A]", "Variant[Variant[A], A]", "NotUndef[A]"} {
 		err := resolve(t, declare("A"), "A", src)
 		var e *TypeError

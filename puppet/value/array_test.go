@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFlatten(t *testing.T) {
+func TestFlattenDeepArrays(t *testing.T) {
 	deep := Value(Int(1))
 	for range 1_000_000 {
 		deep = NewArray(deep)
@@ -19,7 +19,7 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
-func TestTextsWithin(t *testing.T) {
+func TestInspectShortIsBounded(t *testing.T) {
 	row := NewArray(String("abcdefgh"), String("äbc"))
 	if s := InspectShort(row, 13); s != "['abcdefgh', …" {
 		t.Errorf("got %q", s)

@@ -124,8 +124,9 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestRichOut compares rich data with that of Puppet, and decodes it again.
-func TestRichOut(t *testing.T) {
+// TestRichDataLikePuppet compares rich data with that of Puppet, and decodes it
+// again.
+func TestRichDataLikePuppet(t *testing.T) {
 	for _, in := range []string{
 		`[1.0e+16,-0.0,"a/b\u0001é",null,true,{"a":{"b":[]},"z":1,"c":2}]`,
 		`{"__ptype":"Hash","__pvalue":["__ptype",1,{"__ptype":"Default"},null]}`,
@@ -193,8 +194,8 @@ func TestRichReferences(t *testing.T) {
 	}
 }
 
-// TestWideTypes checks that making a type with 2^40 types is an error.
-func TestWideTypes(t *testing.T) {
+// TestWideTypeIsAnError checks that making a type with 2^40 types is an error.
+func TestWideTypeIsAnError(t *testing.T) {
 	tuple, _ := Builtin("tuple")
 	var typ Type = &IntegerType{}
 	for range 40 {

@@ -18,8 +18,9 @@ func testTypes(t *testing.T) *world {
 	})
 }
 
-// TestParametrizePlaces compares the positions of errors with those of Puppet.
-func TestParametrizePlaces(t *testing.T) {
+// TestParametrizeErrorPositions compares the positions of errors with those of
+// Puppet.
+func TestParametrizeErrorPositions(t *testing.T) {
 	w := testTypes(t)
 	f, err := os.Open("testdata/parametrize.jsonl")
 	if err != nil {

@@ -213,8 +213,9 @@ site=x
 twin
 `
 
-// TestPlaces: the same targets, groups and data at each place of a file.
-func TestPlaces(t *testing.T) {
+// TestReferenceWorksAtEachPlace checks that a reference at each place of a file
+// returns the same targets, groups and data.
+func TestReferenceWorksAtEachPlace(t *testing.T) {
 	places := map[string]string{
 		"whole":             "_plugin: ansible\npath: hosts\n",
 		"groups":            "groups:\n  _plugin: ansible\n  path: hosts\n  as: groups\n",
@@ -284,8 +285,9 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestShared: what the group all says of targets that Ansible does not know.
-func TestShared(t *testing.T) {
+// TestGroupAllConfiguresOtherTargets checks the configuration that the group
+// all has for targets that Ansible does not know.
+func TestGroupAllConfiguresOtherTargets(t *testing.T) {
 	w := project(t, map[string]string{"hosts": "[all:vars]\nansible_user=deploy\nansible_password=pw\nansible_host=10.0.0.1\nansible_timeout=22\nv=1\nw=1\n[g]\na\nb w=2 ansible_user=me ansible_timeout={{nope}}\n"})
 	v, err := w.resolve(t.Context(), ordered.Of("_plugin", "ansible", "path", "hosts"))
 	if err != nil {
@@ -300,8 +302,9 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedUnfit: a variable of all that one host has as a secret.
-func TestSharedUnfit(t *testing.T) {
+// TestGroupAllWithoutSecretVariables checks a variable of all that is a secret
+// on one host.
+func TestGroupAllWithoutSecretVariables(t *testing.T) {
 	w := project(t, map[string]string{"hosts.json": `{"all": {"vars": {"v": 1}, "hosts": {"a": {}, "b": {"v": {"__ansible_vault": "x"}}, "c": {"v": 2}}}}`})
 	v, err := w.resolve(t.Context(), ordered.Of("_plugin", "ansible", "path", "hosts.json"))
 	if err != nil {
@@ -316,8 +319,9 @@ func TestSharedUnfit(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what Bolt cannot have.
-func TestLeftOut(t *testing.T) {
+// TestSkipsHostsThatBoltCannotHave checks names and values that bolt does not
+// support.
+func TestSkipsHostsThatBoltCannotHave(t *testing.T) {
 	w := project(t, map[string]string{"hosts": "höst\nall\nok x={'_plugin':'exec'}\n[m]\nm\nok\n[a,b]\nok2\n[top:children]\na,b\nm\n"})
 	v, err := w.resolve(t.Context(), ordered.Of("_plugin", "ansible", "path", "hosts"))
 	if err != nil {
@@ -335,9 +339,9 @@ func TestLeftOut(t *testing.T) {
 	w.inventory(t, "_plugin: ansible\npath: hosts\n")
 }
 
-// TestBlanks checks that a host with blanks in its name becomes a target with
+// TestBlanksBecomeUnderscores checks that a host with blanks in its name becomes a target with
 // underscores, unless another host or a group has that name.
-func TestBlanks(t *testing.T) {
+func TestBlanksBecomeUnderscores(t *testing.T) {
 	w := project(t, map[string]string{"hosts": "[g]\n'my host' ansible_host=10.0.0.1\n'a b'\na_b\n[h]\n'my host'\n"})
 	inv := w.inventory(t, "_plugin: ansible\npath: hosts\n")
 	for _, group := range []string{"g", "h"} {
@@ -511,9 +515,9 @@ func TestBadReferences(t *testing.T) {
 	}
 }
 
-// TestMany: 5,000 hosts with many variables of their groups do not take long, nor
-// much memory.
-func TestMany(t *testing.T) {
+// TestManyHostsAreFast checks that 5,000 hosts with many variables of their
+// groups take little time and memory.
+func TestManyHostsAreFast(t *testing.T) {
 	w := project(t, many(5000))
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -31,9 +31,9 @@ web
 zone=z{{ color | default('none') }}
 `
 
-// TestOtherHosts checks templates of the host w1 that use groups and the variables of
+// TestTemplatesUseOtherHosts checks templates of the host w1 that use groups and the variables of
 // other hosts. The expected values are the output of Ansible's debug module.
-func TestOtherHosts(t *testing.T) {
+func TestTemplatesUseOtherHosts(t *testing.T) {
 	tests := []struct{ template, want string }{
 		{"{{ groups['db'][0] }}", "d1"},
 		{"{{ groups.db.1 }}", "d2"},
@@ -74,9 +74,9 @@ func TestOtherHosts(t *testing.T) {
 	}
 }
 
-// TestRefusedByOthers checks that a template without a value refuses the target with
+// TestTemplateWithoutValueFails checks that a template without a value refuses the target with
 // an error that names the file.
-func TestRefusedByOthers(t *testing.T) {
+func TestTemplateWithoutValueFails(t *testing.T) {
 	for template, why := range map[string]string{
 		"{{ groups['none'][0] }}":           "needs the variable none",
 		"{{ groups['db'][5] }}":             "needs the variable 5",

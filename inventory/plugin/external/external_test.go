@@ -75,7 +75,7 @@ func resolve(t *testing.T, text string, config, ref *ordered.Map) (any, *heard, 
 	return v, h, err
 }
 
-func TestResolve(t *testing.T) {
+func TestResolveSendsRequest(t *testing.T) {
 	// The request comes back as the value.
 	const echo = "#!/bin/sh\nread -r request\nprintf '{\"protocol\": 1, \"value\": {\"request\": %s, \"arguments\": %d, \"who\": \"%s\", \"others\": \"%s\"}}' \"$request\" $# \"$WHO\" \"$(tr '\\0' '\\n' </proc/self/environ | grep -c hunter2)\"\n"
 	ref := ordered.Of("_plugin", "mine", "_cache", ordered.Of("ttl", int64(1)), "key", "hunter2", "n", []any{int64(1), 1.5, nil})
@@ -112,7 +112,7 @@ echo '{"protocol": 1, "value": 1, "warnings": [{"id": "w", "message": "careful"}
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestProgramErrors(t *testing.T) {
 	tests := []struct{ name, text, says, kind, hint string }{
 		{"an error", `echo '{"protocol": 1, "error": {"message": "no", "hint": "go"}}'`, "no", "bolt/plugin-error", "go"},
 		{"of a kind, with a status", `echo '{"protocol": 1, "error": {"message": "no", "kind": "bolt/validation-error"}}'; exit 3`, "no", "bolt/validation-error", ""},
@@ -163,7 +163,7 @@ func TestIgnoredRequest(t *testing.T) {
 	}
 }
 
-func TestStopped(t *testing.T) {
+func TestCancelStopsProgram(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "bolt-plugin-mine", "#!/bin/sh\necho begun >&2\nsleep 1000")
 	h := &heard{}
@@ -176,7 +176,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestFindsProgramsInProjectAndPath(t *testing.T) {
 	base := t.TempDir()
 	project, bin := filepath.Join(base, "plugins"), filepath.Join(base, "bin")
 	describes := func(text string) string {
@@ -221,9 +221,9 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestPart: the program of several plugins is looked for beside bolt, in libexec
-// and on PATH.
-func TestPart(t *testing.T) {
+// TestFindsProgramOfSeveralPlugins checks that bolt searches the program of
+// several plugins beside bolt, in libexec and in PATH.
+func TestFindsProgramOfSeveralPlugins(t *testing.T) {
 	base := t.TempDir()
 	bin, libexec, other := filepath.Join(base, "bin"), filepath.Join(base, "libexec", "bolt"), filepath.Join(base, "other")
 	o := external.Options{Beside: bin, Path: other, Environ: []string{"PATH=" + os.Getenv("PATH")}}

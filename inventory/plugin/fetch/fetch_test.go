@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestParse(t *testing.T) {
+func TestParseChecksURL(t *testing.T) {
 	for address, says := range map[string]string{
 		"https://a.example.com/x?y=1": "", "http://[::1]:80": "", "": "not a URL", "a.example.com": "not a URL", "ftp://a/": "not a URL", "https://": "not a URL",
 		"https://u:s3cret@h/": "contains a user", "http://s3cret:x y/": "not a URL", "http://h/#s3cret": "has a fragment",
@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestDo(t *testing.T) {
+func TestDoSendsRequest(t *testing.T) {
 	held := make(chan struct{})
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -85,8 +85,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestReferences: nobody is asked about a reference that is wrong.
-func TestReferences(t *testing.T) {
+// TestWrongReferencesSendNoQuery checks that an invalid reference does not send
+// a query.
+func TestWrongReferencesSendNoQuery(t *testing.T) {
 	for ref, says := range map[string]string{
 		`{}`:           "The plugin puppetdb requires a 'query'",
 		`{"query": 5}`: "'query' is a String or an Array",
@@ -105,9 +106,9 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestFailures: whatever PuppetDB does, there is one message, with the plugin
-// and the query in it, in bounded time.
-func TestFailures(t *testing.T) {
+// TestPuppetDBFailuresHaveOneMessage checks that each failure of PuppetDB has
+// one message with the plugin and the query, in bounded time.
+func TestPuppetDBFailuresHaveOneMessage(t *testing.T) {
 	for _, tt := range []struct {
 		name, says, hint string
 		handler          http.HandlerFunc

@@ -13,7 +13,7 @@ import (
 	"bolt/transport"
 )
 
-func TestRead(t *testing.T) {
+func TestReadsOptions(t *testing.T) {
 	ref := ordered.Of("_plugin", "p", "text", "ref", "n", int64(3), "list", []any{"a", "b"}, "one", "a",
 		"map", ordered.Of("k", "v"), "secret", transport.NewSecret("s"), "none", nil)
 	r := options.New("p", ref, ordered.Of("text", "config", "timeout", int64(5), "none", "config"))
@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWrong(t *testing.T) {
+func TestWrongOptionsAreErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		ref  *ordered.Map

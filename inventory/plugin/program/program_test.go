@@ -122,8 +122,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStopped: who stops the work stops the program and its children.
-func TestStopped(t *testing.T) {
+// TestCancelStopsProgramAndChildren checks that the end of the context stops
+// the program and its children.
+func TestCancelStopsProgramAndChildren(t *testing.T) {
 	_, path := script(t, "#!/bin/sh\nsleep 1000 &\necho $! >$0.pid.new; mv $0.pid.new $0.pid\nwait")
 	ctx, stop := context.WithCancelCause(t.Context())
 	why := errors.New("enough")

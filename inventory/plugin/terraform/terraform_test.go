@@ -130,8 +130,9 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestWhere: which file, which backend.
-func TestWhere(t *testing.T) {
+// TestChoosesStateFileOrBackend checks the choice of the state file or the
+// backend.
+func TestChoosesStateFileOrBackend(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		asked++
@@ -311,8 +312,9 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestTrust: the certificate of the backend's own authority, or none.
-func TestTrust(t *testing.T) {
+// TestBackendNeedsTrustedCertificate checks the certificate of a backend with
+// its own CA.
+func TestBackendNeedsTrustedCertificate(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, tiny("tls")) }))
 	defer s.Close()
 	ca, err := ordered.Of("ca", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))).MarshalJSON()
@@ -362,8 +364,9 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestMemory: of a large state those attributes alone are read that are asked for.
-func TestMemory(t *testing.T) {
+// TestReadsOnlyUsedAttributes checks that only the used attributes of a large
+// state are read.
+func TestReadsOnlyUsedAttributes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"version":4,"resources":[`)
 	for i := range 5_000 {

@@ -116,8 +116,9 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestOnce: one login and one read, however many ask, at once and later.
-func TestOnce(t *testing.T) {
+// TestLogsInAndReadsOnce checks that concurrent and later references share one
+// login and one read.
+func TestLogsInAndReadsOnce(t *testing.T) {
 	vault := &fakeVault{}
 	s := serve(t, vault)
 	p := newPlugin(t, nil)
@@ -165,9 +166,9 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestEnvironment: what the reference does not say is of the configuration, then
-// of the environment.
-func TestEnvironment(t *testing.T) {
+// TestReferenceOverridesConfigAndEnvironment checks that the reference overrides
+// the configuration, and that the configuration overrides the environment.
+func TestReferenceOverridesConfigAndEnvironment(t *testing.T) {
 	vault := &fakeVault{namespace: "team/a"}
 	s := serve(t, vault)
 	env := map[string]string{"VAULT_ADDR": s.URL, "VAULT_TOKEN": rootToken, "VAULT_NAMESPACE": "team/a"}
@@ -195,8 +196,9 @@ func TestEnvironment(t *testing.T) {
 	check(p, `{}`, `{"path":"kv/web"}`, "requires a 'server_url'")
 }
 
-// TestFailures: one message each, with the secret's path and nothing of a secret.
-func TestFailures(t *testing.T) {
+// TestErrorsNamePathWithoutSecret checks that each failure has one message, with
+// the secret's path and without secrets.
+func TestErrorsNamePathWithoutSecret(t *testing.T) {
 	s := serve(t, &fakeVault{})
 	for _, tt := range []struct{ ref, says string }{
 		{byToken + `,"path":"kv/nope"`, "the secret 'kv/nope': URL/v1/kv/nope: 404 Not Found (the secret does not exist; "},
@@ -243,8 +245,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestStandby: whom a token follows.
-func TestStandby(t *testing.T) {
+// TestTokenFollowsRedirectOfStandby checks to which servers a redirect can send
+// the token.
+func TestTokenFollowsRedirectOfStandby(t *testing.T) {
 	vault := &fakeVault{}
 	active := serve(t, vault)
 	standby := &fakeVault{active: active.URL}

@@ -270,7 +270,7 @@ func (p *preparation) claim(r *catalog.Resource, s *step) {
 	p.run.byKey[key] = true
 }
 
-// keyOf is the type with the value of the parameter that names a resource. Paths have one spelling.
+// keyOf returns the type with the value of the parameter that names a resource. Paths have one spelling.
 func keyOf(ref catalog.Ref, params *ordered.Map) catalog.Ref {
 	t := types.Find(strings.ToLower(ref.Type))
 	if t == nil {
@@ -288,7 +288,7 @@ func keyOf(ref catalog.Ref, params *ordered.Map) catalog.Ref {
 	return ref
 }
 
-// plain is a resource as its type sees it.
+// plain returns a resource as its type sees it.
 func (p *preparation) plain(r *catalog.Resource) *resource.Resource {
 	out := &resource.Resource{Ref: r.Ref, Params: &ordered.Map{}, Tags: r.Tags}
 	out.File = p.catalog.Files[catalog.FileKey(r.Ref)]

@@ -75,7 +75,7 @@ func (a *attempt) audit(ctx context.Context) {
 	}
 }
 
-// was is the value of a property at the last run, if it is audited and has another value now.
+// was returns the value of a property at the last run, if it is audited and has another value now.
 func (a *attempt) was(property string) (value string, differs bool) {
 	is, audited := a.found[property]
 	value, known := a.recorded[property]

@@ -25,7 +25,7 @@ var periods = map[string]time.Duration{
 	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour, "monthly": 30 * 24 * time.Hour,
 }
 
-// common are the schedules that every catalog has.
+// common returns the schedules that every catalog has.
 func common() map[string]*schedule {
 	all := map[string]*schedule{"puppet": {period: "hourly", repeat: 2}}
 	for _, period := range []string{"hourly", "daily", "weekly", "monthly", "never"} {

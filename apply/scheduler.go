@@ -373,7 +373,7 @@ func (s *scheduler) end(st *step, r *report.Result) {
 	if st.meta.schedule != "" && r.Status != report.Skipped {
 		s.summary.Checked = append(s.summary.Checked, st.ref)
 	}
-	// A refresh that a stop prevents stays owed; the one of a resource that is skipped for another reason is lost, as in Puppet.
+	// If a stop prevents a refresh, the next run does it. If a resource is skipped for another reason, its refresh is lost, as in Puppet.
 	if st.owed && s.o.Paid != nil && (st.handled || !s.stopped) {
 		s.o.Paid(st.ref)
 	}
@@ -457,14 +457,14 @@ func (s *scheduler) adopt(st *step, children []*resource.Resource) {
 	}
 }
 
-// legible is a title for one that is not UTF-8, such as that of a file. The bytes that are wrong would become the same character
+// legible returns a title for one that is not UTF-8, such as that of a file. The bytes that are wrong would become the same character
 // on their way to the controller, and two resources must not have one title. No clean path begins like it.
 func legible(title string) string {
 	quoted := strconv.Quote(title)
 	return "//" + strings.TrimLeft(quoted[1:len(quoted)-1], "/")
 }
 
-// nearest is the generated directory that a generated file is in, or else the generator.
+// nearest returns the generated directory that a generated file is in, or else the generator.
 func nearest(child *step, made map[catalog.Ref]*step, generator *step) *step {
 	key := keyOf(child.ref, child.resource.Params)
 	if key.Type != "File" {

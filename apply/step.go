@@ -330,7 +330,7 @@ func (a *attempt) diff(c *resource.Change) string {
 	return c.Diff()
 }
 
-// skipped is the result of a step that is not looked at.
+// skipped returns the result of a step that is not looked at.
 func skipped(run *Run, s *step, reason string) *report.Result {
 	a := newAttempt(run, s)
 	a.result.Status, a.result.Reason = report.Skipped, reason

@@ -158,7 +158,7 @@ type Catalog struct {
 	byRef     map[Ref]*Resource
 }
 
-// FileKey is the key in Catalog.Files for a resource: the title of a File, and the reference of another
+// FileKey returns the key in Catalog.Files for a resource: the title of a File, and the reference of another
 // resource with a source (a Concat_fragment).
 func FileKey(r Ref) string {
 	if r.Type == "File" {

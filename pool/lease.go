@@ -81,7 +81,7 @@ func (r *usedInput) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// inputSpent is the error for a command that did not begin because of why, and that
+// inputSpent returns the error for a command that did not begin because of why, and that
 // cannot run again. It does not wrap why, because do would then try again.
 func inputSpent(host string, why error) *transport.Error {
 	return &transport.Error{Class: transport.ClassLost,
@@ -137,9 +137,9 @@ func (l *lease) Close() error {
 	return nil
 }
 
-// maxAgain is how often a request that provably did not begin is made again. Other
-// requests may end a connection each time before this one begins on it. A server whose
-// connections all end at once gets this many further logins.
+// maxAgain is the number of retries of a request that provably did not begin, because
+// the connection ended first. If all connections of a server end at once, the retries
+// cause this number of further logins.
 const maxAgain = 4
 
 // do runs a request when a session is free. It makes the request again, up to

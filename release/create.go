@@ -104,7 +104,7 @@ func (d *Draft) document(o *Options, s *state) *Document {
 	return doc
 }
 
-// summary is a group of nodes whose changes have no values.
+// summary returns a group of nodes whose changes have no values.
 func summary(g diff.Group) Group {
 	s := Group{Nodes: g.Nodes, Changes: make([]Change, len(g.Changes))}
 	for i, c := range g.Changes {

@@ -52,7 +52,7 @@ type puppetEvent struct {
 	Time     time.Time `json:"time"`
 }
 
-// level is the level of a message in bolt's words.
+// level returns the level of a message in bolt's words.
 func level(word string) report.Level {
 	switch l := report.Level(word); l {
 	case report.Debug, report.Info, report.Notice, report.Warning, report.Err:
@@ -61,7 +61,7 @@ func level(word string) report.Level {
 	return report.Err // alert, emerg, crit
 }
 
-// errors are the messages of a report about the catalog as a whole.
+// errors returns the messages of a report about the catalog as a whole.
 func (r *puppetReport) errors(hide func(string) string) (list []string) {
 	for _, l := range r.Logs {
 		if level(l.Level) == report.Err {
@@ -77,7 +77,7 @@ func (r *puppetReport) errors(hide func(string) string) (list []string) {
 // maxComplaints is the number of lines of a Puppet without a report that are shown.
 const maxComplaints = 10
 
-// complaints are the last errors that Puppet printed, or its last lines if it printed none.
+// complaints returns the last errors that Puppet printed, or its last lines if it printed none.
 func complaints(out *resource.Output, hide func(string) string) (list []string) {
 	var last []string
 	for line := range strings.SplitSeq(string(out.Stdout)+"\n"+string(out.Stderr), "\n") {
@@ -142,7 +142,7 @@ func (r *puppetReport) results(c *catalog.Catalog, hide func(string) string, eac
 	}
 }
 
-// generated are the results of resources that the catalog does not have, parents first. Those to which nothing
+// generated returns the results of resources that the catalog does not have, parents first. Those to which nothing
 // happened are left out.
 func (r *puppetReport) generated(c *catalog.Catalog, known map[catalog.Ref]bool, byPath map[string]*report.Result, hide func(string) string) (list []*report.Result) {
 	for text, s := range r.Statuses {
@@ -252,7 +252,7 @@ func (e *puppetEvent) made(hide func(string) string) report.Event {
 	return out
 }
 
-// shown is a value for people.
+// shown returns a value for people.
 func shown(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -267,7 +267,7 @@ func shown(v any) string {
 	return string(text)
 }
 
-// checksum is the text of a checksum that Puppet has written in base64.
+// checksum returns the text of a checksum that Puppet has written in base64.
 func checksum(text string) string {
 	if plain, err := base64.StdEncoding.DecodeString(text); err == nil && strings.HasPrefix(string(plain), "{") {
 		return string(plain)
@@ -322,7 +322,7 @@ func (l *puppetLog) made(byPath map[string]*report.Result, hide func(string) str
 	return out
 }
 
-// headed is a diff of Puppet whose two first lines have no times and no names of temporary files in them, so that equal diffs
+// headed returns a diff of Puppet whose two first lines have no times and no names of temporary files in them, so that equal diffs
 // of several machines are equal.
 func headed(ref catalog.Ref, diff string) string {
 	lines := strings.SplitN(diff, "\n", 3)

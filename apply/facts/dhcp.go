@@ -14,7 +14,7 @@ var (
 	serverAddress = lazyregexp.New(`SERVER_ADDRESS=(.*)`)
 )
 
-// dhcp is the address of the DHCP server that an interface has its address from; "" if no client's
+// dhcp returns the address of the DHCP server that an interface has its address from; "" if no client's
 // files have one.
 func (c *collector) dhcp(name string, index int) string {
 	text, _ := c.read("/run/systemd/netif/leases/" + strconv.Itoa(index))
@@ -56,7 +56,7 @@ func ofInterface(lease, name string) bool {
 	return false
 }
 
-// packetServer is the server's address in a DHCP packet (RFC 2131), which dhcpcd keeps as a lease.
+// packetServer returns the server's address in a DHCP packet (RFC 2131), which dhcpcd keeps as a lease.
 func packetServer(packet string) string {
 	const options = 240 // after the fixed fields and the magic number
 	const pad, server, end = 0, 54, 255

@@ -10,7 +10,7 @@ import (
 
 const blockDir = "/sys/block"
 
-// sectors is the size in a file of sysfs. The unit of the file is 512 bytes on every device.
+// sectors returns the size in a file of sysfs. The unit of the file is 512 bytes on every device.
 func (c *collector) sectors(file string) (bytes uint64, known bool) {
 	text := c.line(file)
 	n, err := strconv.ParseUint(text, 10, 54)
@@ -92,7 +92,7 @@ type partition struct {
 	backing   string // the file of a loop device
 }
 
-// devices are the partitions of disks, the volumes of the device mapper, and the loop devices in use.
+// devices returns the partitions of disks, the volumes of the device mapper, and the loop devices in use.
 func (c *collector) devices() []partition {
 	var out []partition
 	for _, name := range c.list(blockDir) {

@@ -121,7 +121,7 @@ func parseOSRelease(text string) map[string]string {
 	return v
 }
 
-// osName is the name of the operating system, from the words of NAME.
+// osName returns the name of the operating system, from the words of NAME.
 func osName(words []string) string {
 	all := strings.ToLower(strings.Join(words, " "))
 	name := words[0]
@@ -147,7 +147,7 @@ func hasPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
-// capitalize is Ruby's: the first letter in upper case, the others in lower case.
+// capitalize returns s like Ruby's String#capitalize: the first letter in upper case, the others in lower case.
 func capitalize(s string) string {
 	r := []rune(strings.ToLower(s))
 	if len(r) > 0 {

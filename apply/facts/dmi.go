@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dmiValue is a value of the firmware's tables. Some are for root alone.
+// dmiValue returns a value of the firmware's tables. Some are for root alone.
 func (c *collector) dmiValue(name string) string {
 	return c.line("/sys/class/dmi/id/" + name)
 }
@@ -21,7 +21,7 @@ func (c *collector) dmi() (any, error) {
 	}, nil
 }
 
-// chassis is the name of a type of enclosure (SMBIOS specification, 7.4.1).
+// chassis returns the name of a type of enclosure (SMBIOS specification, 7.4.1).
 func chassis(number string) string {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(chassisTypes) {

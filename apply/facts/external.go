@@ -52,7 +52,7 @@ func (c *collector) external(facts map[string]any) error {
 	return nil
 }
 
-// externalDirs are the directories with external facts of root, or those of another user.
+// externalDirs returns the directories with external facts of root, or those of another user.
 func (c *collector) externalDirs() []string {
 	if uid, _ := c.o.sys.ids(); uid == 0 {
 		return []string{"/etc/facter/facts.d", "/etc/puppetlabs/facter/facts.d", "/opt/puppetlabs/facter/facts.d"}
@@ -138,7 +138,7 @@ func asFacts(v any) (*ordered.Map, error) {
 	return nil, errors.New("it has no names of facts")
 }
 
-// pairs are the facts of lines such as NAME=VALUE; other lines are ignored.
+// pairs returns the facts of lines such as NAME=VALUE; other lines are ignored.
 func pairs(text string) *ordered.Map {
 	m := &ordered.Map{}
 	for line := range strings.Lines(text) {

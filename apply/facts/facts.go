@@ -222,7 +222,7 @@ func plain(v any) any {
 	return v
 }
 
-// file is the path of a system file.
+// file returns the path of a system file.
 func (c *collector) file(name string) string {
 	if c.o.Root == "" {
 		return name
@@ -246,7 +246,7 @@ func (c *collector) read(name string) (string, bool) {
 	return string(data), err == nil
 }
 
-// line is a file without white space around it; "" if it cannot be read.
+// line returns a file without white space around it; "" if it cannot be read.
 func (c *collector) line(name string) string {
 	s, _ := c.read(name)
 	return strings.TrimSpace(s)
@@ -280,7 +280,7 @@ func (c *collector) list(name string) []string {
 	return names
 }
 
-// env is the value of an environment variable.
+// env returns the value of an environment variable.
 func (c *collector) env(name string) string {
 	for _, pair := range slices.Backward(c.o.Env) {
 		if v, is := strings.CutPrefix(pair, name+"="); is {

@@ -7,7 +7,7 @@ import (
 
 func cpuid(leaf uint32) (a, b, c, d uint32)
 
-// hypervisorSignature is the text that a hypervisor puts in the first of the processor's leaves that
+// hypervisorSignature returns the text that a hypervisor puts in the first of the processor's leaves that
 // are reserved for it.
 func hypervisorSignature() string {
 	const hypervisor = 1 << 31

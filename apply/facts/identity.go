@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// identity is the user that facts are collected as.
+// identity returns the user that facts are collected as.
 func (c *collector) identity() (any, error) {
 	uid, gid := c.o.sys.ids()
 	out := object{"uid": uid, "gid": gid, "privileged": uid == 0}
@@ -22,7 +22,7 @@ func (c *collector) identity() (any, error) {
 	return out, nil
 }
 
-// account is the entry of an id in a database of accounts, nil if there is none. The id is the third
+// account returns the entry of an id in a database of accounts, nil if there is none. The id is the third
 // field of both databases, and both have four fields or more.
 func (c *collector) account(database string, id int) []string {
 	text, _ := c.read("/etc/" + database)

@@ -16,7 +16,7 @@ type mount struct {
 	options            []string
 }
 
-// mounts are the mounted file systems that facter reports, in the order of mounting.
+// mounts returns the mounted file systems that facter reports, in the order of mounting.
 func (c *collector) mounts() []mount {
 	return c.mount.get(func() []mount {
 		text, is := c.read("/etc/mtab")
@@ -72,7 +72,7 @@ func unescape(s string) string {
 
 var rootOption = lazyregexp.New(`root=(\S+)`)
 
-// rootDevice is the device of the kernel's option root. Not all systems have /dev/root.
+// rootDevice returns the device of the kernel's option root. Not all systems have /dev/root.
 func (c *collector) rootDevice() string {
 	m := rootOption().FindStringSubmatch(c.line("/proc/cmdline"))
 	if m == nil {
@@ -116,7 +116,7 @@ func (c *collector) mountpoints() (any, error) {
 	return out, failed
 }
 
-// sizes are the sizes of a mounted file system. All are 0 if statfs fails. The error is for a file
+// sizes returns the sizes of a mounted file system. All are 0 if statfs fails. The error is for a file
 // server that does not answer.
 func (c *collector) sizes(m mount) (fsSize, error) {
 	path := c.file(m.path)

@@ -116,7 +116,7 @@ func parseLinks(data []byte) (links []link, err error) {
 	return links, err
 }
 
-// hardware is a hardware address; "" for lengths and values that facter ignores.
+// hardware returns a hardware address; "" for lengths and values that facter ignores.
 func hardware(value []byte) string {
 	mac := net.HardwareAddr(value).String()
 	if len(value) < 6 || len(value) > 20 || mac == "00:00:00:00:00:00" {

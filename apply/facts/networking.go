@@ -52,7 +52,7 @@ func (c *collector) networking() (any, error) {
 	return out, nil
 }
 
-// tables are the network tables of the kernel.
+// tables returns the network tables of the kernel.
 func (c *collector) tables() (links []link, addresses []address, routes []route, err error) {
 	for _, t := range []struct {
 		what  int
@@ -149,7 +149,8 @@ func (c *collector) device(name string, facts object) {
 	}
 }
 
-// permanentAddress is the hardware address of an interface below a bond, which has that of the bond.
+// permanentAddress returns the permanent hardware address of an interface of a bond. While it belongs to the bond, the
+// interface has the address of the bond.
 func (c *collector) permanentAddress(name, master string) string {
 	if master == "" {
 		return ""
@@ -188,7 +189,8 @@ func (i *iface) expand(version string, bindings []*binding) {
 	}
 }
 
-// ipText is an address as the C library writes it: one that has an IPv4 address in its end shows that.
+// ipText returns an address in the form of the C library, such as ::192.0.2.1 for an IPv6 address that ends in an
+// IPv4 address.
 func ipText(a netip.Addr) string {
 	bytes := a.As16()
 	if a.Is6() && [12]byte(bytes[:12]) == [12]byte{} && (bytes[12] != 0 || bytes[13] != 0) {
@@ -224,7 +226,7 @@ func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() 
 
 func isULA(a netip.Addr) bool { return a.Is6() && a.As16()[0]&0xfe == 0xfc }
 
-// scope is the scope of an IPv6 address in the words of ifconfig.
+// scope returns the scope of an IPv6 address in the words of ifconfig.
 func scope(a netip.Addr) string {
 	bytes := a.As16()
 	compat := ""
@@ -242,7 +244,7 @@ func scope(a netip.Addr) string {
 	return compat + "global"
 }
 
-// primary is the name of the interface with the default route, or else the first with an address that
+// primary returns the name of the interface with the default route, or else the first with an address that
 // others can reach.
 func (c *collector) primary(links []link, routes []route, ifaces []*iface) string {
 	if text, is := c.read("/proc/net/route"); is {
@@ -267,7 +269,7 @@ func (c *collector) primary(links []link, routes []route, ifaces []*iface) strin
 	return ""
 }
 
-// defaultRoute is the interface of the first default route in /proc/net/route.
+// defaultRoute returns the interface of the first default route in /proc/net/route.
 func defaultRoute(text string) string {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), "\t")
@@ -309,7 +311,7 @@ func (c *collector) setFlags(byName map[string]*iface) {
 	}
 }
 
-// names are the name of the host, its domain, and both together.
+// names returns the name of the host, its domain, and both together.
 func (c *collector) names() (host, domain, fqdn string) {
 	host, domain, _ = strings.Cut(c.uts.nodename, ".")
 	if host == "" {
@@ -335,7 +337,7 @@ func (c *collector) names() (host, domain, fqdn string) {
 	return host, domain, fqdn
 }
 
-// canonical is the canonical name of a host that /etc/hosts or a name server has; "" if there is none
+// canonical returns the canonical name of a host from /etc/hosts or a name server; "" if there is none
 // but the host itself.
 func (c *collector) canonical(host string) string {
 	text, _ := c.read("/etc/hosts")
@@ -349,7 +351,7 @@ func (c *collector) canonical(host string) string {
 	return name
 }
 
-// hostsName is the first name of the line of /etc/hosts that has a host.
+// hostsName returns the first name of the line of /etc/hosts that has a host.
 func hostsName(text, host string) string {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -361,7 +363,7 @@ func hostsName(text, host string) string {
 	return ""
 }
 
-// resolvDomain is the domain of /etc/resolv.conf.
+// resolvDomain returns the domain of /etc/resolv.conf.
 func resolvDomain(text string) string {
 	found := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -98,7 +98,7 @@ var (
 	}
 )
 
-// release is the version of the distribution.
+// release returns the version of the distribution.
 func (c *collector) release(d *distribution) *release {
 	switch {
 	case d.is("archlinux"):
@@ -134,7 +134,7 @@ func (c *collector) release(d *distribution) *release {
 	return versioned(d.osRelease["version_id"])
 }
 
-// match is the first group of re that matched.
+// match returns the first group of re that matched.
 func match(re *regexp.Regexp, text string) string {
 	if m := re.FindStringSubmatch(text); m != nil {
 		return first(m[1:]...)
@@ -152,7 +152,7 @@ func sles(version string) *release {
 
 var leadingZero = lazyregexp.New(`^0([1-9])`)
 
-// debianRelease is /etc/debian_version: "12.11", or "trixie/sid" before a release.
+// debianRelease parses /etc/debian_version: "12.11", or "trixie/sid" before a release.
 func debianRelease(text string) *release {
 	r := versioned(text)
 	if r != nil {
@@ -161,7 +161,7 @@ func debianRelease(text string) *release {
 	return r
 }
 
-// distro is the distribution as the tool lsb_release describes it.
+// distro returns the distribution as the tool lsb_release describes it.
 func (c *collector) distro(d *distribution) any {
 	o := d.osRelease
 	switch {
@@ -217,7 +217,7 @@ func (c *collector) distro(d *distribution) any {
 	return out
 }
 
-// lsb is /etc/lsb-release, which the program lsb_release reads.
+// lsb returns the values of /etc/lsb-release, which the program lsb_release reads.
 func (c *collector) lsb() map[string]string {
 	text, _ := c.read("/etc/lsb-release")
 	out := map[string]string{}
@@ -234,7 +234,7 @@ var (
 	twoWords        = lazyregexp.New(`([A-Za-z]+)\s[A-Za-z]+`)
 )
 
-// debianCodename is the codename, which old releases have in VERSION only.
+// debianCodename returns the codename, which old releases have in VERSION only.
 func debianCodename(o map[string]string) string {
 	if name, is := o["version_codename"]; is {
 		return name
@@ -245,7 +245,7 @@ func debianCodename(o map[string]string) string {
 	return strings.ToLower(match(twoWords(), o["version"]))
 }
 
-// selinux is the state of SELinux. facter has it off where its configuration is missing.
+// selinux returns the state of SELinux. Like facter, it returns disabled if the configuration is missing.
 func (c *collector) selinux() any {
 	config, configured := c.read("/etc/selinux/config")
 	at := c.selinuxMount()
@@ -267,7 +267,7 @@ func (c *collector) selinux() any {
 	return out
 }
 
-// selinuxMount is the first place where selinuxfs is mounted; "" if there is none.
+// selinuxMount returns the first place where selinuxfs is mounted; "" if there is none.
 func (c *collector) selinuxMount() string {
 	text, _ := c.read("/proc/self/mounts")
 	for _, m := range parseMounts(text) {

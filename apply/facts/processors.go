@@ -69,7 +69,7 @@ func (c *collector) processors() (any, error) {
 	return out, nil
 }
 
-// isa is the output of "uname -p". The kernel has no such value. Some distributions patch uname to
+// isa returns the output of "uname -p". The kernel has no such value. Some distributions patch uname to
 // print the machine; the others print "unknown".
 func (c *collector) isa() string {
 	d := c.distribution()
@@ -90,7 +90,7 @@ func (c *collector) isa() string {
 	return "unknown"
 }
 
-// levels are the levels of the x86-64 psABI that the flags of a processor reach. facter tests each on
+// levels returns the levels of the x86-64 psABI that the flags of a processor reach. facter tests each on
 // its own.
 func levels(flags []string) []string {
 	var reached []string
@@ -139,7 +139,7 @@ func (c *collector) topology() topology {
 	return t
 }
 
-// bits is the number of bits in a mask of processors such as "ff,00000003".
+// bits returns the number of bits in a mask of processors such as "ff,00000003".
 func bits(mask string) int {
 	n := 0
 	for _, digit := range mask {

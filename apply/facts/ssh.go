@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ssh is the host keys with their fingerprints as in SSHFP records (RFC 4255).
+// ssh returns the host keys with their fingerprints as in SSHFP records (RFC 4255).
 func (c *collector) ssh() (any, error) {
 	out := object{}
 	for _, dir := range []string{"/etc/ssh", "/usr/local/etc/ssh", "/etc", "/usr/local/etc", "/etc/opt/ssh"} {
@@ -25,7 +25,7 @@ func (c *collector) ssh() (any, error) {
 	return out, nil
 }
 
-// hostKey is the fact of a public key in OpenSSH's format; name is "" if it is not one.
+// hostKey returns the fact of a public key in OpenSSH's format; name is "" if it is not one.
 func hostKey(text string) (name string, fact object) {
 	f := strings.Fields(text)
 	if len(f) < 2 {

@@ -76,7 +76,7 @@ func (c *collector) load() (any, error) {
 
 func (c *collector) path() (any, error) { return c.env("PATH"), nil }
 
-// uptime is that of the machine; in a container of Docker it is that of its first process.
+// uptime returns the uptime of the machine. In a Docker container, it is the age of the first process.
 func (c *collector) uptime() (any, error) {
 	text := c.line("/proc/uptime")
 	whole, _, _ := strings.Cut(text, ".")
@@ -129,7 +129,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // zoneName is the name at the start of a time zone such as CET-1CEST, which names no file.
 var zoneName = lazyregexp.New(`^:?([A-Za-z]{3,})`)
 
-// timezone is the abbreviation of the time zone, such as "CET".
+// timezone returns the abbreviation of the time zone, such as "CET".
 func (c *collector) timezone() (any, error) {
 	name := c.env("TZ")
 	path := "/etc/localtime"

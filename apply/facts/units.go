@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// size is a number of bytes as facter writes it for people, such as "23.54 GiB".
+// size returns a number of bytes as facter writes it for people, such as "23.54 GiB".
 func size(bytes uint64) string {
 	if bytes < 1024 {
 		return fmt.Sprintf("%d bytes", bytes)
@@ -19,12 +19,12 @@ func size(bytes uint64) string {
 	return strconv.FormatFloat(n, 'f', 2, 64) + " " + []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[exp-1]
 }
 
-// percent is used as a part of total.
+// percent returns used as a percentage of total.
 func percent(used, total uint64) string {
 	return fmt.Sprintf("%.2f%%", float64(used)/float64(total)*100)
 }
 
-// hertz is a frequency for people, such as "2.60 GHz"; "" if it is not known.
+// hertz returns a frequency for people, such as "2.60 GHz"; "" if it is not known.
 func hertz(hz uint64) string {
 	if hz == 0 {
 		return ""

@@ -175,7 +175,7 @@ func (c *collector) vserver() string {
 	return ""
 }
 
-// status is the value of the first of some fields of the process.
+// status returns the value of the first of some fields of the process.
 func (c *collector) status(fields ...string) (string, bool) {
 	text, _ := c.read("/proc/self/status")
 	for line := range strings.Lines(text) {
@@ -211,7 +211,7 @@ func (c *collector) xenKind() string {
 	return ""
 }
 
-// product is the platform of the name of the product.
+// product returns the platform of the name of the product.
 func (c *collector) product() string {
 	name := c.dmiValue("product_name")
 	for _, p := range products {

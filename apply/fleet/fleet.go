@@ -72,10 +72,10 @@ func (a *Apply) Compiles(n int) {
 	a.slots = make(chan struct{}, n)
 }
 
-// Name and Object make it an Action.
+// Name implements run.Action.
 func (a *Apply) Name() string { return event.Apply }
 
-// Object is "": Puppet Bolt has null.
+// Object returns "". Puppet Bolt has null.
 func (a *Apply) Object() string { return "" }
 
 // Do applies the catalog of one target.

@@ -23,7 +23,7 @@ type Inquiry struct{ apply *Apply }
 // Inquiry returns the action that queries targets for the outcome of a.
 func (a *Apply) Inquiry() *Inquiry { return &Inquiry{a} }
 
-// Name and Object make it an Action.
+// Name implements run.Action.
 func (q *Inquiry) Name() string { return event.Apply }
 
 // Object returns the object of an apply.

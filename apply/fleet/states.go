@@ -18,7 +18,7 @@ import (
 // kindState is the kind of the error for resources whose state is not known.
 const kindState = "bolt/resource-state-error"
 
-// Showable are the types whose resources States shows.
+// Showable returns the types whose resources States shows.
 func Showable() []string {
 	return []string{"cron", "file", "group", "host", "mount", "package", "service", "ssh_authorized_key", "sshkey", "user"}
 }
@@ -37,10 +37,10 @@ type States struct {
 	AsCode   bool
 }
 
-// Name makes it an Action.
+// Name implements run.Action.
 func (s *States) Name() string { return "task" }
 
-// Object is the task of Puppet Bolt that returns states.
+// Object returns the task of Puppet Bolt that returns states.
 func (s *States) Object() string { return "apply_helpers::query_resources" }
 
 // Do finds the states on one target.

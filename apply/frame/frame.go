@@ -76,7 +76,7 @@ func (t Type) limit() int {
 
 func (t Type) String() string { return fmt.Sprintf("%q", byte(t)) }
 
-// Greeting is the line in front of the frames of a run. It cannot be in the output of a
+// Greeting returns the line in front of the frames of a run. It cannot be in the output of a
 // start-up file by chance, because the ID of a run is random.
 func Greeting(run string) string { return "bolt-frames " + run + "\n" }
 

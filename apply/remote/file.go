@@ -21,7 +21,7 @@ func ofBytes(name string, mode fs.FileMode, data []byte) *single {
 	return &single{name, mode, int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
-// ofContent is a content with a check of its digest.
+// ofContent returns a content with a check of its digest.
 func ofContent(c *content, open func() (io.ReadCloser, error)) *single {
 	return &single{c.Sum, 0o600, c.size, func() (io.ReadCloser, error) {
 		r, err := open()

@@ -117,7 +117,7 @@ func (s *session) sum(system string) string {
 	return ""
 }
 
-// noSums are digests of helpers that do not exist.
+// noSums returns digests that do not belong to any helper.
 func noSums(string) string { return "none" }
 
 // attempt runs the helper once. no is set if it did not start.

@@ -30,7 +30,7 @@ func (r *Run) PuppetDB(c *catalog.Catalog, version, producer string, sent time.T
 	)
 }
 
-// flat is a list of metrics, each with its category.
+// flat returns a list of metrics, each with its category.
 func flat(groups *ordered.Map) []any {
 	list := []any{}
 	for category, group := range groups.All() {

@@ -29,7 +29,7 @@ func ExitCode(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// Signal is the number of the signal that ended a program; 0 for none.
+// Signal returns the number of the signal that ended a program; 0 for none.
 func Signal(p *os.ProcessState) int {
 	if s, is := p.Sys().(syscall.WaitStatus); is && s.Signaled() {
 		return int(s.Signal())

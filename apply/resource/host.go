@@ -41,7 +41,7 @@ type Host struct {
 	Now   func() time.Time
 }
 
-// NewHost is this machine, with no contents and an empty catalog.
+// NewHost returns a Host for this machine, without contents and with an empty catalog.
 func NewHost() *Host {
 	return &Host{
 		Run:      Exec,
@@ -52,7 +52,7 @@ func NewHost() *Host {
 	}
 }
 
-// Path is the path of a system file.
+// Path returns the path of a system file.
 func (h *Host) Path(name string) string {
 	if h.Root == "" {
 		return name

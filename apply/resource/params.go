@@ -105,7 +105,7 @@ func (r *Resource) LogLevel() (report.Level, error) {
 	return "", &ParamError{"loglevel", "must be debug, info, notice, warning, err, alert, emerg, crit or verbose" + r.shown("loglevel", word)}
 }
 
-// shown is the end of a problem: the value, unless it is secret.
+// shown returns the end of a problem: the value, unless it is secret.
 func (r *Resource) shown(param, text string) string {
 	if r.Secret(param) {
 		return ""

@@ -29,7 +29,7 @@ func (h *Host) Find(names ...string) string {
 	return ""
 }
 
-// path is the PATH that a program of the host gets: the last one of Env, as with os/exec.
+// path returns the PATH that a program of the host gets: the last one of Env, as with os/exec.
 func (h *Host) path() string {
 	for _, v := range slices.Backward(h.Env) {
 		if dirs, is := strings.CutPrefix(v, "PATH="); is && dirs != "" {
@@ -39,7 +39,7 @@ func (h *Host) path() string {
 	return programs
 }
 
-// Environ is the environment for a program whose output is parsed: Env with a PATH, with the
+// Environ returns the environment for a program whose output is parsed: Env with a PATH, with the
 // messages of the C locale, and with these variables.
 func (h *Host) Environ(vars ...string) []string {
 	env := append([]string{}, h.Env...)

@@ -133,7 +133,8 @@ func (l *Lock) Owed(node string) ([]catalog.Ref, error) {
 	return owedBy(earlier)
 }
 
-// owedBy returns the refreshes that the last of some runs owes.
+// owedBy returns the refreshes that the last of runs did not finish, so that the next
+// run must do them.
 func owedBy(runs []numbered) ([]catalog.Ref, error) {
 	if len(runs) == 0 {
 		return nil, nil
@@ -251,7 +252,7 @@ func (j *Journal) Paid(r catalog.Ref) {
 	}
 }
 
-// Owed returns the refreshes that are still owed.
+// Owed returns the refreshes that the run has not done yet.
 func (j *Journal) Owed() []catalog.Ref {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -156,7 +156,7 @@ func (d *Dir) held() (*frame.Holder, error) {
 	return nil, nil
 }
 
-// File is the open file of the lock. A process that inherits it holds the lock, too.
+// File returns the open file of the lock. A process that inherits it holds the lock, too.
 func (l *Lock) File() *os.File { return l.file }
 
 // Unlock ends the lock of this process.

@@ -69,7 +69,7 @@ func (e *ending) Unwrap() error {
 	return e.Errno
 }
 
-// identity is an identity as an argument of a guard: "-", or UID:GID, or UID:GID:GROUP,...
+// identity returns an identity as an argument of a guard: "-", or UID:GID, or UID:GID:GROUP,...
 func identity(as *resource.Identity) string {
 	if as == nil {
 		return "-"

@@ -93,7 +93,7 @@ func (r *run) plugins() (io.ReadCloser, error) {
 	return bundle.Verify(f, r.q.Plugins), r.dir.Prune(pluginsName, "*", keepPlugins)
 }
 
-// parted are messages as errors.
+// parted converts messages to errors.
 func parted(messages []string) []error {
 	list := make([]error, len(messages))
 	for i, m := range messages {

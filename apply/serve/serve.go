@@ -171,7 +171,7 @@ type refused struct {
 func (r *refused) Error() string { return r.err.Error() }
 func (r *refused) Unwrap() error { return r.err }
 
-// refusal is an error as the controller gets it.
+// refusal returns an error as the controller gets it.
 func refusal(err error) *frame.Refusal {
 	r := &frame.Refusal{Kind: frame.KindState}
 	if e, is := errors.AsType[*refused](err); is {
@@ -225,7 +225,7 @@ func parts(err error) []error {
 // maxBy is the length that the name of a user can have.
 const maxBy = 256
 
-// by is the user for whom a run works.
+// by returns the user for whom a run works.
 func (q *Request) by() string {
 	if q.By != "" {
 		return q.By[:min(len(q.By), maxBy)]

@@ -36,7 +36,7 @@ type tool struct {
 	after  func() error // undoes what a run did
 }
 
-// program is a tool that is a program.
+// program returns a tool that is a program.
 func program(name string, p measure.Program) tool {
 	return tool{name: name, needs: p.Argv[0], run: func(ctx context.Context) (measure.Sample, error) { return measure.Run(ctx, p) }}
 }

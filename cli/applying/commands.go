@@ -29,7 +29,7 @@ const (
 	enginePuppet = "puppet"
 )
 
-// Engines are the values of --engine.
+// Engines returns the values of --engine.
 func Engines() []string { return []string{engineBolt, enginePuppet} }
 
 // ReportToPuppetDB is the value of --report-to.

@@ -20,7 +20,7 @@ const (
 	compilerServer = "puppetserver"
 )
 
-// Compilers are the values of --compiler.
+// Compilers returns the values of --compiler.
 func Compilers() []string { return []string{compilerBolt, compilerPuppet, compilerServer} }
 
 // An exportsCompiler is a compiler that collects exported resources; Puppet's compilers

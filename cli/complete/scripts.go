@@ -19,7 +19,7 @@ type completion struct {
 	write func(root *cobra.Command, w io.Writer) error
 }
 
-// completions are the shells for which there are scripts.
+// completions returns the shells for which there are scripts.
 func completions() []completion {
 	return []completion{
 		{"bash", `To load it in the current shell: . <(bolt completion bash)

@@ -99,7 +99,7 @@ func (v *Invocation) waiting(author string) {
 	v.Logs.Warn("release_waits", fmt.Sprintf("Waiting for another command that changes the releases, of %s.", author))
 }
 
-// code is the version of the code that is compiled; nil if it is not in a git repository.
+// code returns the version of the code that is compiled; nil if it is not in a git repository.
 func (v *Invocation) code(ctx context.Context, o *CreateOptions) (*release.Code, error) {
 	if o.Foreign() {
 		return nil, nil

@@ -154,10 +154,10 @@ type previewed struct {
 	refused  []string
 }
 
-// Name and Object make it an Action.
+// Name implements run.Action.
 func (p *previewer) Name() string { return event.Apply }
 
-// Object is that of the audit log.
+// Object returns the object for the audit log.
 func (p *previewer) Object() string { return "preview of release " + release.Short(p.release.ID) }
 
 // Do applies the catalog of one target in noop mode.

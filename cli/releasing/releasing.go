@@ -65,7 +65,7 @@ type StateOptions struct{ state string }
 // Bind reads the flag.
 func (o *StateOptions) Bind(b *cli.Binder) { b.Text("state", &o.state) }
 
-// dir is the directory of releases.
+// dir returns the directory of releases.
 func (v *Invocation) dir(o *StateOptions) string { return cmp.Or(o.state, v.State) }
 
 func (v *Invocation) archive(ctx context.Context, o *StateOptions) (*release.Archive, error) {
@@ -117,7 +117,7 @@ func (v *Invocation) signers(ctx context.Context, option string) (*signature.Sig
 	return s, nil
 }
 
-// described is a release with its signatures. s can be nil.
+// described returns a release with its signatures. s can be nil.
 func described(e release.Entry, r *release.Release, s *signature.Signers) *listing.Release {
 	d := &listing.Release{Release: r, Imported: e.Imported}
 	for _, text := range e.Signatures {

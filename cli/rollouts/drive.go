@@ -541,7 +541,7 @@ func (r *reader) release(ctx context.Context, id string) (*release.Release, erro
 	return of, err
 }
 
-// untilText is when something is next due.
+// untilText returns the time of the next change, for messages.
 func untilText(t time.Time) string {
 	if t.IsZero() {
 		return ""

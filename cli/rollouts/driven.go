@@ -19,7 +19,7 @@ func (b *book) driver(ctx context.Context, id string) (string, error) {
 	return held.Holder, nil
 }
 
-// goesOn is the command with which a rollout that no process drives goes on.
+// goesOn returns the command with which a rollout that no process drives goes on.
 func goesOn(s *rollout.State) string {
 	c := s.Created()
 	id := c.Rollout

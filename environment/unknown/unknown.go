@@ -105,7 +105,7 @@ func (n *Names) Advise(ctx context.Context, name, folder string, known func() []
 // maxAdvice bounds how many files are looked at for advice.
 const maxAdvice = 10_000
 
-// definedIn are the names that the files of a module's folder tell, at most so
+// definedIn returns the names that the files of a module's folder tell, at most so
 // many.
 func definedIn(ctx context.Context, dir, module string) []string {
 	var names []string
@@ -124,7 +124,7 @@ func definedIn(ctx context.Context, dir, module string) []string {
 	return names
 }
 
-// capitalized is a name as types have it.
+// capitalized returns a name as types have it.
 func capitalized(name string) string {
 	segments := strings.Split(name, "::")
 	for i, s := range segments {

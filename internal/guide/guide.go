@@ -26,7 +26,7 @@ type Topic struct {
 	Docs []string // documents that say more, by their paths in the source
 }
 
-// Topics are the names of all topics, sorted.
+// Topics returns the names of all topics, sorted.
 func Topics() []string {
 	entries, err := fs.ReadDir(topics, "topics")
 	if err != nil {

@@ -95,7 +95,7 @@ func script(t testing.TB) string {
 // Config returns the path of the client's krb5.conf.
 func (r *Realm) Config() string { return cmp.Or(r.config, filepath.Join(r.Dir, "krb5.conf")) }
 
-// Environ is an environment with these variables and a PATH that has the
+// Environ returns an environment with these variables and a PATH that has the
 // programs of Kerberos.
 func (r *Realm) Environ(cache string, more ...string) []string {
 	return append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + r.Dir, "KRB5_CONFIG=" + r.Config(), "KRB5CCNAME=" + cache}, more...)

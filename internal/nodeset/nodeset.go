@@ -113,11 +113,11 @@ func parseNumber(digits string) number {
 	return n
 }
 
-// shape is the name without its numbers; it is equal for names that may be
+// shape returns the name without its numbers; it is equal for names that may be
 // folded together.
 func (p parsed) shape() string { return strings.Join(p.text, "[") }
 
-// around is the name without its number d.
+// around returns the name without its number d.
 func (p parsed) around(d int) string {
 	var b strings.Builder
 	for i, n := range p.numbers {

@@ -292,8 +292,8 @@ func (m *machine) call(ret int32) {
 	m.regs[m.base+1] = int32(old)
 }
 
-// ret goes back to the caller. The registers stay, for a choice in the
-// subroutine may be taken up again.
+// ret returns to the caller of a subroutine. It keeps the registers, because the
+// matcher can backtrack into the subroutine.
 func (m *machine) ret() int32 {
 	m.push(frame{kind: undoBase, a: int32(len(m.regs)), b: int32(m.base)})
 	to := m.regs[m.base]

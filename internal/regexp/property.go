@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// asciiRanges are the classes within ASCII, by POSIX name.
+// asciiRanges returns the classes within ASCII, by POSIX name.
 func asciiRanges(name string) []rune {
 	switch name {
 	case "alnum":
@@ -40,7 +40,7 @@ func asciiRanges(name string) []rune {
 	return nil
 }
 
-// posixRanges are the same classes over all of Unicode, nil for an unknown
+// posixRanges returns the same classes over all of Unicode, nil for an unknown
 // name. They are the derived properties of Unicode's annex on regular
 // expressions (UTS #18, annex C).
 func posixRanges(name string) []rune {

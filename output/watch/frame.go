@@ -161,7 +161,7 @@ func (d *drawing) keys() string {
 	return text + "failed only"
 }
 
-// header is the rollout, its state, its driver and its clocks.
+// header returns the rollout, its state, its driver and its clocks.
 func (d *drawing) header() []line {
 	s := d.main.state
 	c := s.Created()
@@ -256,12 +256,12 @@ func approvals(wave int, need strategy.Approval, by []string) string {
 	return text
 }
 
-// left is the time until a time. It is rounded up, so that a clock that runs does not show 0s.
+// left returns the time until a time. It is rounded up, so that a clock that runs does not show 0s.
 func (d *drawing) left(until time.Time) string {
 	return period.Text(max(until.Sub(d.now)+time.Second-1, 0).Truncate(time.Second))
 }
 
-// waves is the section of all waves. Its window has the present one.
+// waves returns the section of all waves. Its window has the present one.
 func (d *drawing) waves(room int) *section {
 	var rows []func() line
 	focus, size := 0, 8
@@ -290,7 +290,7 @@ func (d *drawing) waves(room int) *section {
 // wideFrom is the width from which waves have a bar.
 const wideFrom = 70
 
-// waveName is the name of a wave, from 0, with its number.
+// waveName returns the name of a wave, from 0, with its number.
 func (d *drawing) waveName(p *part, wave int) string {
 	w := p.state.Created().Waves[wave]
 	name := fmt.Sprintf("%d %s", wave+1, w.Name)
@@ -352,7 +352,7 @@ func bar(t *tally, width int) line {
 	return l
 }
 
-// gates is the section of gates. Gates that need attention come first, then gates in work, then successful gates.
+// gates returns the section of gates. Gates that need attention come first, then gates in work, then successful gates.
 func (d *drawing) gates(room int) *section {
 	var list []rollout.GateStatus
 	for _, p := range d.parts() {
@@ -426,7 +426,7 @@ func (d *drawing) gate(g rollout.GateStatus, size int) line {
 	return line{{Text: "  " + columns.Pad(d.gateName(g), size) + " "}, styled(columns.Pad(string(g.Outcome), 13), style), {Text: text}}
 }
 
-// decisions is the section of the last decisions, the newest at its end.
+// decisions returns the section of the last decisions, the newest at its end.
 func (d *drawing) decisions(room int) *section {
 	return &section{
 		title: "Last decisions", rows: len(d.notes), least: room / 6, most: max(room/4, 1),

@@ -20,7 +20,7 @@ type row struct {
 	work *work // nil if the node is not in work
 }
 
-// nodes is the section of nodes: failed ones, the newest first, then those in work, the oldest first, then the others. So
+// nodes returns the section of nodes: failed ones, the newest first, then those in work, the oldest first, then the others. So
 // that many failures do not hide the nodes in work, only some of them are in the list, unless a person wants only them.
 func (d *drawing) nodes() *section {
 	var broken, busy []row
@@ -97,7 +97,7 @@ func (d *drawing) others(skip, count int) (rows []row) {
 	return rows
 }
 
-// name is the name of a node, cut to its part of the width.
+// name returns the name of a node, cut to its part of the width.
 func (d *drawing) name(r row) string {
 	name := r.of.state.Created().Nodes[r.node].Name
 	return columns.Row(name, max(d.Width*2/5, 8))

@@ -71,10 +71,10 @@ func (v *View) Rollback() (id string, after uint64) {
 	return name, v.back.state.Revision()
 }
 
-// Revision is the number of the last event of the rollout.
+// Revision returns the number of the last event of the rollout.
 func (v *View) Revision() uint64 { return v.main.state.Revision() }
 
-// State is the fold of the events of the rollout. The caller must not change it.
+// State returns the fold of the events of the rollout. The caller must not change it.
 func (v *View) State() *rollout.State { return v.main.state }
 
 // Apply folds an event of the rollout, or of its rollback. After an error, the view is as it was.
@@ -151,7 +151,7 @@ func (v *View) Clocks() bool {
 	return false
 }
 
-// parts are the rollout, and its rollback while that is in work.
+// parts returns the rollout, and its rollback while that is in work.
 func (v *View) parts() []*part {
 	if _, pending := v.main.state.Rollback(); pending && v.back != nil && v.back.state.Created() != nil {
 		return []*part{v.main, v.back}
@@ -173,7 +173,7 @@ const (
 	kinds int = iota
 )
 
-// name is the word for a number of nodes.
+// name returns the word for a number of nodes.
 func (k kind) name() string {
 	return [...]string{"done", "failed", "in work", "waiting", "skipped", "cancelled", "rolled back"}[k]
 }

@@ -105,7 +105,7 @@ func (s *Server) endingReason() string {
 	return fmt.Sprintf("the pool daemon (pid %d) is ending", os.Getpid())
 }
 
-// refusal is the body of a Refused.
+// refusal returns the body of a Refused.
 func (s *Server) refusal(leaving bool, reason string) []byte {
 	r := wire.Refusal{Version: wire.Version, Build: s.o.Build, Leaving: leaving, Reason: reason}
 	return r.Encode()

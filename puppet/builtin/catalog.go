@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// cataloging are the functions that change or query a catalog. Without a
+// cataloging returns the functions that change or query a catalog. Without a
 // catalog, they return an error.
 func cataloging() []*eval.Function {
 	list := []*eval.Function{

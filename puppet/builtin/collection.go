@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// collections are the functions for arrays and hashes that take no block or an
+// collections returns the functions for arrays and hashes that take no block or an
 // optional one.
 func collections() []*eval.Function {
 	return []*eval.Function{

@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// control are the functions that end blocks and functions, and those that log.
+// control returns the functions that end blocks and functions, and those that log.
 func control() []*eval.Function {
 	functions := []*eval.Function{
 		{Name: "fail", Doc: "Ends the evaluation with an error whose message consists of the arguments.",

@@ -13,7 +13,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// digests are the functions that compute checksums of strings.
+// digests returns the functions that compute checksums of strings.
 func digests() []*eval.Function {
 	sum := func(hash func(string) []byte) []eval.Signature {
 		return old("Any $text", func(c *eval.Call, args []value.Value) (value.Value, error) {

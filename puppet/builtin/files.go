@@ -30,7 +30,7 @@ func (nothing) Find(string, string) (string, bool)           { return "", false 
 func (nothing) Read(context.Context, string) ([]byte, error) { return nil, nil }
 func (nothing) Module(string) (string, bool)                 { return "", false }
 
-// fromFiles are the functions that read files.
+// fromFiles returns the functions that read files.
 func fromFiles(o Options) []*eval.Function {
 	files, parse := o.Files, o.Template
 	if files == nil {

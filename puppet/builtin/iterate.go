@@ -169,7 +169,7 @@ func clustered(run func(l *loop) (value.Value, error)) []eval.Signature {
 	return list
 }
 
-// iteration are the functions that iterate over values with a block.
+// iteration returns the functions that iterate over values with a block.
 func iteration() []*eval.Function {
 	return []*eval.Function{
 		{

@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// navigation are the functions that find values in collections.
+// navigation returns the functions that find values in collections.
 func navigation() []*eval.Function {
 	return []*eval.Function{
 		{Name: "dig", Doc: "Returns the value in nested collections at a list of keys and indexes, or undef if there is none.",

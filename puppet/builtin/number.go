@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// numbers are the functions of arithmetic.
+// numbers returns the functions of arithmetic.
 func numbers() []*eval.Function {
 	return []*eval.Function{
 		{Name: "abs", Doc: "Returns a number without its sign.",

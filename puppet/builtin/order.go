@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// ordering are the functions that sort or compare values.
+// ordering returns the functions that sort or compare values.
 func ordering() []*eval.Function {
 	return []*eval.Function{
 		{Name: "sort", Doc: "Returns the elements of an array, or the characters of a string, in order. The block compares two elements and returns a number below, equal to, or above 0.",

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// patterns are the functions for regular expressions.
+// patterns returns the functions for regular expressions.
 func patterns() []*eval.Function {
 	const target = "Variant[String, Sensitive[String], Array[Variant[String, Sensitive[String]]], Sensitive[Array[Variant[String, Sensitive[String]]]]] $target"
 	return []*eval.Function{

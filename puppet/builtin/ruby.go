@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// ruby are the functions that render ERB templates.
+// ruby returns the functions that render ERB templates.
 func ruby(o Options) []*eval.Function {
 	t := &templates{erb.New(), o.Files}
 	if t.files == nil {

@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// scans is the function scanf.
+// scans returns the function scanf.
 func scans() []*eval.Function {
 	run := func(c *eval.Call) (value.Value, error) {
 		found, err := scan(string(c.Args[0].(value.String)), string(c.Args[1].(value.String)))

@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// texts are the functions for strings without regular expressions.
+// texts returns the functions for strings without regular expressions.
 func texts() []*eval.Function {
 	return []*eval.Function{
 		{Name: "upcase", Doc: "Returns a string in upper case; in arrays and hashes, each string.", Signatures: deep(value.Upcase)},

@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// times are the functions for times.
+// times returns the functions for times.
 func times(now func() time.Time) []*eval.Function {
 	return []*eval.Function{{
 		Name: "strftime", Doc: "Formats a Timestamp or a Timespan: %F %T, %Y, %H, %M, %S, %D and so on; a moment in a time zone.",

@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// trees is the function tree_each.
+// trees returns the function tree_each.
 func trees() []*eval.Function {
 	const params = "Variant[Iterator, Array, Hash, Object] $tree, " +
 		"Struct[{Optional[container_type] => Type, Optional[include_root] => Boolean, Optional[include_containers] => Boolean, Optional[include_values] => Boolean, " +

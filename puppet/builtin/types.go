@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// types are the functions for types, for calls by name, and for definitions.
+// types returns the functions for types, for calls by name, and for definitions.
 func types(now func() time.Time) []*eval.Function {
 	// made is New with the block of a call.
 	made := func(c *eval.Call, t value.Type, args []value.Value) (value.Value, error) {

@@ -8,7 +8,7 @@ import (
 // self returns the array that a method is called on.
 func (c *call) self() *array { return c.recv.(*array) }
 
-// onArray is a method of the elements of an array.
+// onArray returns a method of the elements of an array.
 func onArray(min, max int, f func(c *call, a *array) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) { return f(c, c.self()) }}
 }

@@ -98,7 +98,7 @@ func (c *call) byBlock(a, b any) (int, error) {
 	return 0, c.raise("ArgumentError", "comparison of %s with %s failed", className(a), className(b))
 }
 
-// over is a method that iterates over elements. Without a block, it returns an
+// over returns a method that iterates over elements. Without a block, it returns an
 // enumerator.
 func over(min, max int, f func(c *call, list []any) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) {
@@ -113,7 +113,7 @@ func over(min, max int, f func(c *call, list []any) (any, error)) method {
 	}}
 }
 
-// of is a method on the elements that does not need a block.
+// of returns a method on the elements that does not need a block.
 func of(min, max int, f func(c *call, list []any) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) {
 		list, err := c.elements(c.recv)
@@ -246,7 +246,7 @@ func extreme(sign int, by bool) method {
 	return of(0, 1, run)
 }
 
-// enumMethods are the methods of all values that can be iterated.
+// enumMethods returns the methods of all values that can be iterated.
 func enumMethods() map[string]method {
 	t := map[string]method{
 		"map": over(0, 0, func(c *call, list []any) (any, error) {

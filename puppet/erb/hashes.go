@@ -1,11 +1,11 @@
 package erb
 
-// onHash is a method of a hash.
+// onHash returns a method of a hash.
 func onHash(min, max int, f func(c *call, h *hash) (any, error)) method {
 	return method{min, max, func(c *call) (any, error) { return f(c, c.recv.(*hash)) }}
 }
 
-// pairs is a method that yields keys and values. Without a block, it returns an
+// pairs returns a method that yields keys and values. Without a block, it returns an
 // enumerator.
 func pairs(min, max int, f func(c *call, h *hash) (any, error)) method {
 	return onHash(min, max, func(c *call, h *hash) (any, error) {

@@ -188,7 +188,7 @@ func toInt(c *call, f float64) (any, error) {
 	return int64(f), nil
 }
 
-// objectMethods are the methods of every value.
+// objectMethods returns the methods of every value.
 func objectMethods() map[string]method {
 	same := method{0, -1, func(c *call) (any, error) { return c.recv, nil }}
 	isa := method{1, 1, func(c *call) (any, error) {

@@ -359,7 +359,7 @@ func (l *lexer) number(t *token) {
 	}
 }
 
-// operators are the operators, longest first.
+// operators returns the operators, longest first.
 func operators() []string {
 	return []string{
 		"**=", "<=>", "===", "...", "<<=", ">>=", "&&=", "||=",

@@ -89,7 +89,7 @@ func shellSplit(s string) (list []string, ok bool) {
 	return list, quote == 0
 }
 
-// moduleMethods are the methods of constants.
+// moduleMethods returns the methods of constants.
 func moduleMethods() map[string]map[string]method {
 	str := func(f func(s string) string) method {
 		return method{1, 1, func(c *call) (any, error) {

@@ -66,7 +66,7 @@ func (c *callNode) extendPath() {
 	c.part = path
 }
 
-// scopeMethods are the methods of scope.
+// scopeMethods returns the methods of scope.
 func scopeMethods() map[string]method {
 	lookup := method{1, 2, func(c *call) (any, error) {
 		name, err := c.str(0)

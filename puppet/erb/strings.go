@@ -9,12 +9,12 @@ import (
 	"bolt/puppet/value"
 )
 
-// pure is a method that converts a string to another string.
+// pure returns a method that converts a string to another string.
 func pure(f func(s string) string) method {
 	return method{0, -1, func(c *call) (any, error) { return c.rendering.str(f(c.recv.(*text).s)) }}
 }
 
-// withStr is a method with one string as its argument.
+// withStr returns a method with one string as its argument.
 func withStr(f func(c *call, s, arg string) (any, error)) method {
 	return method{1, 1, func(c *call) (any, error) {
 		arg, err := c.str(0)
@@ -25,7 +25,7 @@ func withStr(f func(c *call, s, arg string) (any, error)) method {
 	}}
 }
 
-// ask is a method without arguments that returns a value for a string.
+// ask returns a method without arguments that returns a value for a string.
 func ask(f func(c *call, s string) (any, error)) method {
 	return method{0, 0, func(c *call) (any, error) { return f(c, c.recv.(*text).s) }}
 }

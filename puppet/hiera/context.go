@@ -119,7 +119,7 @@ func (c *lookupContext) eyaml(path, key string, options *value.Hash) (v value.Va
 // contextParam is the parameter of the functions below that is a lookupContext.
 const contextParam = contextType + " $context"
 
-// contextFunctions are the methods of a lookupContext: "$context.cached_value('k')"
+// contextFunctions returns the methods of a lookupContext: "$context.cached_value('k')"
 // is a call of the function cached_value with the context as first argument.
 func contextFunctions() []*eval.Function {
 	method := func(name, doc, params, block string, run func(c *eval.Call, x *lookupContext) (value.Value, error)) *eval.Function {

@@ -5,7 +5,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// dataFunctions are the functions that a hiera.yaml can use without a module.
+// dataFunctions returns the functions that a hiera.yaml can use without a module.
 // Data functions that are written in the language can call them.
 func dataFunctions() []*eval.Function {
 	file := func(format string) *eval.Function {

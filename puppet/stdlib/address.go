@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// addresses are the functions for IP addresses and host names.
+// addresses returns the functions for IP addresses and host names.
 func addresses() []*eval.Function {
 	return []*eval.Function{
 		{Name: "stdlib::ip_in_range", Doc: "Returns whether an IP address, or all of a network, is in one of several networks.",

@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// certificates is the function validate_x509_rsa_key_pair.
+// certificates returns the function validate_x509_rsa_key_pair.
 func certificates() []*eval.Function {
 	return []*eval.Function{
 		old("validate_x509_rsa_key_pair", "Any $certificate, Any $key", "Returns an error unless a certificate, in PEM, is signed with an RSA key, in PEM.",

@@ -5,7 +5,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// choices are the functions that select one of several values.
+// choices returns the functions that select one of several values.
 func choices() []*eval.Function {
 	empty := func(v value.Value) bool { return value.IsUndef(v) || v == value.String("") }
 	return []*eval.Function{

@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// conversions are the functions that convert values to other types.
+// conversions returns the functions that convert values to other types.
 func conversions() []*eval.Function {
 	return []*eval.Function{
 		old("any2array", "Any *$values", "Returns the arguments as an array; one array as it is, a hash as its keys and values in turn, and no element for the empty string.",

@@ -12,7 +12,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// data are the functions that parse data.
+// data returns the functions that parse data.
 func data(o Options) []*eval.Function {
 	parse := func(name string, decode Decoder, doc string) *eval.Function {
 		return old(name, "Any $text, Any $default = undef, Any *$ignored", doc, func(c *eval.Call, args []value.Value) (value.Value, error) {
@@ -103,7 +103,7 @@ func (o *Options) read(ctx context.Context, name string) ([]byte, error) {
 	return nil, errors.New("addresses cannot be read here")
 }
 
-// modules are the functions for modules and files.
+// modules returns the functions for modules and files.
 func modules(o Options) []*eval.Function {
 	find := func(c *eval.Call, v value.Value) (string, error) {
 		s, ok := v.(value.String)
@@ -190,7 +190,7 @@ func deferrableEPP(c *eval.Call) (value.Value, error) {
 	return value.New(value.DeferredType(), []value.Value{value.String("inline_epp"), value.NewArray(text, c.Args[1])})
 }
 
-// clocks is the function stdlib::time.
+// clocks returns the function stdlib::time.
 func clocks(now func() time.Time) []*eval.Function {
 	return []*eval.Function{{Name: "stdlib::time", Doc: "Returns the seconds since 1970. Timestamp() is more exact.",
 		Signatures: one("Optional[String] $ignored = undef", func(c *eval.Call) (value.Value, error) {

@@ -31,7 +31,7 @@ func formerNames() []*eval.Function {
 	return list
 }
 
-// deprecations are the functions for reporting deprecations, and those that are
+// deprecations returns the functions for reporting deprecations, and those that are
 // not available.
 func deprecations() []*eval.Function {
 	never := func(name, why string) *eval.Function {

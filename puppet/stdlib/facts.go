@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// facts are the functions for facts of the machine.
+// facts returns the functions for facts of the machine.
 func facts() []*eval.Function {
 	has := func(kind string) []eval.Signature {
 		return one("String $address", func(c *eval.Call) (value.Value, error) {

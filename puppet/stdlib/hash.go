@@ -6,7 +6,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// hashes are the functions for hashes.
+// hashes returns the functions for hashes.
 func hashes() []*eval.Function {
 	return []*eval.Function{
 		old("deep_merge", "Any $hash, Any $more, Any *$rest", "Merges hashes: later values override earlier ones, but two hashes at the same key are merged in the same way. The empty string is treated as an empty hash.",

@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// encoders are the functions that encode values as text. If a part of a value
+// encoders returns the functions that encode values as text. If a part of a value
 // is sensitive, the text is sensitive.
 func encoders() []*eval.Function {
 	rules := newYAMLRules()

@@ -11,7 +11,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// lists are the functions for arrays, except for those that treat them as sets.
+// lists returns the functions for arrays, except for those that treat them as sets.
 func lists() []*eval.Function {
 	return []*eval.Function{
 		old("concat", "Any $list, Any $more, Any *$rest", "Returns an array with the elements of others appended. A value that is not an array is one element.",

@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// digests are the functions that compute checksums of values.
+// digests returns the functions that compute checksums of values.
 func digests() []*eval.Function {
 	const params = "Variant[ScalarData, Sensitive[ScalarData], Binary, Sensitive[Binary]] $value"
 	sum := func(of func(string) string) []eval.Signature {
@@ -36,7 +36,7 @@ func digests() []*eval.Function {
 	}
 }
 
-// passwords are the functions that hash passwords for storage.
+// passwords returns the functions that hash passwords for storage.
 func passwords(source io.Reader) []*eval.Function {
 	return []*eval.Function{
 		old("pw_hash", "Any $password, Any $type, Any $salt", "Returns a password as crypt(3) stores it: type MD5, SHA-256, SHA-512, bcrypt, bcrypt-a, bcrypt-x or bcrypt-y. If the password is missing, the result is undef.", pwHash),

@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// paths are the functions for file names.
+// paths returns the functions for file names.
 func paths() []*eval.Function {
 	return []*eval.Function{
 		old("basename", "Any $path, Any $suffix = ''", "Returns the last part of a path, without a suffix; '.*' is any suffix.",

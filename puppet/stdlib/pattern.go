@@ -8,7 +8,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// patterns are the functions with regular expressions as strings.
+// patterns returns the functions with regular expressions as strings.
 func patterns() []*eval.Function {
 	grep := func(keep bool) runOld {
 		return func(c *eval.Call, args []value.Value) (value.Value, error) {

@@ -15,7 +15,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// rotations are the functions whose results depend on the name of the machine.
+// rotations returns the functions whose results depend on the name of the machine.
 func rotations() []*eval.Function {
 	rotate := func(c *eval.Call, list []value.Value) ([]value.Value, error) {
 		if len(list) < 2 {
@@ -142,7 +142,7 @@ func concatenated(list []value.Value) value.String {
 	return value.String(b.String())
 }
 
-// random are the functions whose results are random or depend on given seeds.
+// random returns the functions whose results are random or depend on given seeds.
 func random(source io.Reader) []*eval.Function {
 	return []*eval.Function{
 		{Name: "stdlib::seeded_rand", Doc: "Returns a number from 0 to below a limit that is always the same for a seed.",

@@ -14,7 +14,7 @@ import (
 // limit.
 const maxRange = 1_000_000
 
-// ranges is the function range.
+// ranges returns the function range.
 func ranges() []*eval.Function {
 	return []*eval.Function{
 		old("range", "Any $first, Any $last = '', Any $step = 1, Any *$ignored", "Returns an array of the whole numbers, or the strings in the manner of 'a01', 'a02', from one to another, or every n-th of them. The argument can also be one string such as '1..5', 'a-e' or '1...5', which excludes the last.", rangeOf),

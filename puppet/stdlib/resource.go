@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// resources are the functions that read a catalog or add to it.
+// resources returns the functions that read a catalog or add to it.
 func resources() []*eval.Function {
 	return []*eval.Function{
 		catalog(old("ensure_resource", "Any $type, Any $titles, Any $parameters = {}, Any *$ignored", "Declares resources unless they are declared with the same parameters.",

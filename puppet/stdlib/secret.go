@@ -5,7 +5,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// secrets is the function stdlib::rewrap_sensitive_data.
+// secrets returns the function stdlib::rewrap_sensitive_data.
 func secrets() []*eval.Function {
 	return []*eval.Function{{
 		Name: "stdlib::rewrap_sensitive_data",

@@ -5,7 +5,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// sets are the functions that treat arrays as sets. Elements are equal if they
+// sets returns the functions that treat arrays as sets. Elements are equal if they
 // are the same key of a hash: 1 is not 1.0, and case matters.
 func sets() []*eval.Function {
 	two := func(run func(a, b *value.Array) value.Value) runOld {

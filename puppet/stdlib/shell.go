@@ -9,7 +9,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// shells are the functions for command lines.
+// shells returns the functions for command lines.
 func shells() []*eval.Function {
 	escape := func(how func(string) string) []eval.Signature {
 		return one("Any $value", func(c *eval.Call) (value.Value, error) {

@@ -10,7 +10,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// texts are the functions for strings.
+// texts returns the functions for strings.
 func texts() []*eval.Function {
 	const textOrList = "a string or an array of strings"
 	// each is for a string, or for the strings in an array. Other elements of

@@ -7,7 +7,7 @@ import (
 	"bolt/puppet/value"
 )
 
-// typing are the functions for types, and for known functions.
+// typing returns the functions for types, and for known functions.
 func typing() []*eval.Function {
 	return []*eval.Function{
 		{Name: "is_a", Doc: "Returns whether a value is of a type.",

@@ -126,7 +126,7 @@ func (c *Client) Fault(text string, f *Failure) *fault.Error {
 	return &fault.Error{Kind: c.service.Kind, Msg: c.said(text), Hint: f.Hint, Err: cause}
 }
 
-// said is a message about the service; text begins with the server's URL.
+// said returns a message about the service; text begins with the server's URL.
 func (c *Client) said(text string) string { return c.service.Label + ", " + text }
 
 // hide returns a string without the client's secrets.
@@ -232,7 +232,7 @@ func (s *Service) hintExpired() string {
 	return fmt.Sprintf("renew %s's certificate, or set the clock of this machine", s.Name)
 }
 
-// hintCertificate is the hint for a certificate that could not be verified.
+// hintCertificate returns the hint for a certificate that could not be verified.
 func (s *Service) hintCertificate(err error) string {
 	if _, is := errors.AsType[x509.HostnameError](err); is {
 		return s.hintName()

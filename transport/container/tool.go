@@ -36,7 +36,7 @@ type box struct {
 	asked string // requested user; "" for the container's default
 }
 
-// tools are the transports of this package.
+// tools returns the transports of this package.
 func tools() map[string]*tool {
 	return map[string]*tool{
 		"docker": {

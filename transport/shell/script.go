@@ -11,10 +11,10 @@ import (
 // Scripts for the command's own shell have no line ends, so that "line 1" in
 // its messages stays line 1.
 
-// watcher returns the command that starts the process that ends everything if
-// bolt is gone or wants an end. The process reads the session's standard input
-// to its end. The end comes when bolt closes it, when the connection is lost,
-// and when bolt is killed.
+// watcher returns the command that starts the watcher, a process that kills the
+// session's processes when bolt stops the command or is gone. The watcher reads
+// the session's standard input until it ends. It ends when bolt closes it, when
+// the connection is lost, and when bolt is killed.
 //
 // If the leader (the process that the session started) has ended before, the
 // watcher does nothing more. So a daemon that a command has left behind stays.

@@ -29,7 +29,7 @@ type blob struct {
 
 func (s *staging) path(name string) string { return strings.TrimRight(s.dir, "/") + "/" + name }
 
-// size is the number of bytes that the script reads from its stdin.
+// size returns the number of bytes that the script reads from its stdin.
 func (s *staging) size() int64 {
 	var n int64
 	for _, b := range s.blobs {

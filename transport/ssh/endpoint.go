@@ -159,7 +159,7 @@ func loginName() (string, error) {
 	return u.Username, nil
 }
 
-// patience is the time for which a peer can be silent after a command begins.
+// patience returns the time for which a peer can be silent after a command begins.
 // It is the connect timeout, or one keepalive interval (at most the default
 // interval) if that is longer: other callers of the connection may have a
 // longer connect timeout. 0 means no limit (ServerAliveCountMax 0).

@@ -258,7 +258,7 @@ func (r *request) setTLS(ctx context.Context, cacert, cert, key string) error {
 	return nil
 }
 
-// public are the headers that are sent to other origins after a redirect. Other headers
+// public returns the headers that are sent to other origins after a redirect. Other headers
 // can be secrets, because services choose the names of their tokens freely.
 func public(h http.Header) http.Header {
 	p := http.Header{}

@@ -34,7 +34,7 @@ func describe(c *Candidate) string {
 	return c.Module + " " + c.Version.String()
 }
 
-// demanded is what is demanded, in words.
+// demanded returns a description of a demand.
 func demanded(d Demand) string {
 	if d.Range.text == "" || d.Range.text == ">= 0.0.0" {
 		return d.Module
@@ -42,7 +42,7 @@ func demanded(d Demand) string {
 	return d.Module + " " + d.Range.text
 }
 
-// unmet is the conflict of a module of which no version meets all demands.
+// unmet returns the conflict of a module of which no version meets all demands.
 func (s *solver) unmet(name string, candidates []*Candidate) *Conflict {
 	list := s.demands[name]
 	c := &Conflict{Demands: s.lines(list)}
@@ -63,7 +63,7 @@ func (s *solver) unmet(name string, candidates []*Candidate) *Conflict {
 	return c
 }
 
-// clashing is the conflict of a version that demands something else of a module
+// clashing returns the conflict of a version that demands something else of a module
 // that was chosen before.
 func (s *solver) clashing(name string, c *Candidate, rival string, d Demand) *Conflict {
 	if rival == name { // it demands another version of itself

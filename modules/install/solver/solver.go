@@ -247,7 +247,7 @@ func (s *solver) pick() string {
 	return best
 }
 
-// candidates are the versions of what is demanded by a name. Demands for
+// candidates returns the versions of what is demanded by a name. Demands for
 // modules of two owners have none, unless the project says which one it is.
 func (s *solver) candidates(name string) []*Candidate {
 	var list []*Candidate

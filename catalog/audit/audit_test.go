@@ -19,6 +19,8 @@ import (
 	"bolt/catalog/site"
 	"bolt/environment"
 	"bolt/modules"
+	"bolt/puppet/eval"
+	"bolt/puppet/syntax"
 )
 
 // options stand for the tables of the engine.
@@ -235,8 +237,11 @@ func TestNodes(t *testing.T) {
 		{Err: errors.New("a cycle")},
 	})
 	r.AddNode(&site.Compiled{Node: "worse", Err: errors.New("does not compile")}, nil)
-	want := "node bad: [engine impossible] [0 2 3]\nnode good: [] []\nnode worse: [impossible] [1]\nclass m: [] []\n" +
-		"0 impossible code a cycle \n1 impossible code does not compile \n2 engine parameter file owner x.pp:4\n3 engine type host x.pp:3\n"
+	r.AddNode(&site.Compiled{Node: "without facts", Err: &eval.Error{Kind: "unknown-variable", Name: "osfamily", Pos: syntax.Position{File: dir + "/x.pp", Line: 5}}}, nil)
+	r.AddNode(&site.Compiled{Node: "without modules", Err: &eval.Error{Kind: "unknown-class", Name: "apt::x", Pos: syntax.Position{File: dir + "/x.pp", Line: 6}}}, nil)
+	want := "node bad: [engine impossible] [0 2 3]\nnode good: [] []\nnode without facts: [facts] [4]\nnode without modules: [modules] [5]\nnode worse: [impossible] [1]\nclass m: [] []\n" +
+		"0 impossible code a cycle \n1 impossible code does not compile \n2 engine parameter file owner x.pp:4\n3 engine type host x.pp:3\n" +
+		"4 facts fact osfamily x.pp:5\n5 modules module apt x.pp:6\n"
 	if got := shown(r.Report(), dir); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

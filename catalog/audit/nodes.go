@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"strings"
 
 	"bolt/catalog"
 	"bolt/catalog/site"
@@ -25,7 +26,7 @@ func (r *Result) AddNode(c *site.Compiled, refusals []Refusal) {
 	b := &body{key: key{sortNode, c.Node}}
 	r.nodes = append(r.nodes, b)
 	if c.Err != nil {
-		r.note(b, compileError(c.Err), placeOf(c.Err, b.at))
+		r.note(b, r.compileError(c.Err), placeOf(c.Err, b.at))
 		return
 	}
 	for _, l := range c.Logs {
@@ -91,7 +92,7 @@ func puppetRefuses(res *catalog.Resource, param string) bool {
 }
 
 // compileError returns the part for the error of a compilation.
-func compileError(err error) Part {
+func (r *Result) compileError(err error) Part {
 	if ruby, is := errors.AsType[*autoload.RubyError](err); is {
 		return Part{Kind: KindFunction, Name: ruby.Function, Need: Compiler, Reason: "it is in Ruby, in the module " + ruby.Module.Name}
 	}
@@ -101,6 +102,17 @@ func compileError(err error) Part {
 		}
 	}
 	if e, is := errors.AsType[*eval.Error](err); is {
+		switch name := lower(e.Name); {
+		case name == "":
+		case e.Kind == "unknown-variable" && !strings.Contains(name, "::"):
+			return Part{Kind: KindFact, Name: name, Need: Facts, Reason: "the node has no such fact"}
+		case e.Kind == "unknown-function":
+			return *r.missing(KindFunction, name)
+		case e.Kind == "unknown-class":
+			return *r.missing(KindClass, name)
+		case e.Kind == "unknown-resource-type":
+			return *r.missing(KindType, name)
+		}
 		return Part{Kind: KindCode, Name: e.Msg, Need: Impossible, Reason: "the catalog cannot be compiled"}
 	}
 	return Part{Kind: KindCode, Name: message(err), Need: Impossible, Reason: "the catalog cannot be compiled"}

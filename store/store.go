@@ -108,8 +108,8 @@ type Event struct {
 // '.' ([CheckName]).
 type Logs interface {
 	// Events yields the events of a log after a revision, in their order, and ends after an error. A log that does not exist has no
-	// events. If the log is damaged, the error is a *DamagedError, and the events are those before the damage. The
-	// Data of an event is valid until the next one.
+	// events. If the log is damaged, the error is a *DamagedError, and the events are those before the damage. If ctx
+	// ends, the error is its cause, and events can be missing. The Data of an event is valid until the next one.
 	Events(ctx context.Context, log string, after Revision) iter.Seq2[Event, error]
 	// Append adds events to a log, all of them or none, and returns the new revision. Each of data
 	// is one JSON value. The error is a *ConflictError if the last revision is not after. It is a *FencedError

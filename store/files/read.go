@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -142,8 +143,8 @@ func (s *Store) Events(ctx context.Context, log string, after store.Revision) it
 			}
 			free <- p
 		}
-		if failure != nil {
-			yield(store.Event{}, failure)
+		if err := cmp.Or(failure, context.Cause(ctx)); err != nil { // after the end of ctx, the last part can be missing
+			yield(store.Event{}, err)
 			return
 		}
 		s.learn(log, t)

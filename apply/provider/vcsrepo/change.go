@@ -104,12 +104,12 @@ func (x *item) clear(h *resource.Host) error {
 	case len(entries) == 0:
 		return nil
 	case x.is.unfinished == cloning:
-		return x.removeAll(h)
+		return x.removeAll()
 	case !x.force:
 		return fmt.Errorf("the path %s exists and is not the desired repository. Set force to true to replace it", x.path)
 	}
 	h.Logf(x.r.Ref, report.Notice, "Removing %s to replace it with the desired repository", x.path)
-	return x.removeAll(h)
+	return x.removeAll()
 }
 
 // clone gets the source, or makes an empty repository.
@@ -383,18 +383,18 @@ func (x *item) aside() string {
 }
 
 // toBare makes a bare repository of a working copy. All files outside of .git are removed.
-func (x *item) toBare(ctx context.Context, h *resource.Host, g *git) error {
+func (x *item) toBare(ctx context.Context, g *git) error {
 	if err := g.do(ctx, "config", "--local", "--bool", "core.bare", "true"); err != nil {
 		return err
 	}
 	if err := os.Rename(filepath.Join(x.path, ".git"), x.aside()); err != nil {
 		return err
 	}
-	return x.finishBare(h)
+	return x.finishBare()
 }
 
-func (x *item) finishBare(h *resource.Host) error {
-	if err := x.removeAll(h); err != nil {
+func (x *item) finishBare() error {
+	if err := x.removeAll(); err != nil {
 		return err
 	}
 	return os.Rename(x.aside(), x.path)

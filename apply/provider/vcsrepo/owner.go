@@ -2,7 +2,6 @@ package vcsrepo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"bolt/apply/provider/login"
+	"bolt/apply/provider/mounted"
 	"bolt/apply/report"
 	"bolt/apply/resource"
 )
@@ -109,23 +109,17 @@ func (x *item) markSafe(ctx context.Context, h *resource.Host) error {
 }
 
 // destroy removes the repository.
-func (x *item) destroy(h *resource.Host) error {
-	if err := x.removeAll(h); err != nil {
+func (x *item) destroy() error {
+	if err := x.removeAll(); err != nil {
 		return err
 	}
 	return unmark(x.cloningMark())
 }
 
 // removeAll removes the directory. It fails if a file system is mounted in it.
-func (x *item) removeAll(h *resource.Host) error {
-	mounts, err := os.ReadFile(h.Path("/proc/self/mounts"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if fields := strings.Fields(line); len(fields) > 1 && (fields[1] == x.path || strings.HasPrefix(fields[1], x.path+"/")) {
-			return fmt.Errorf("%s is not removed, because a file system is mounted at %s", x.path, fields[1])
-		}
+func (x *item) removeAll() error {
+	if list := mounted.At(x.path); len(list) > 0 {
+		return fmt.Errorf("%s is not removed, because a file system is mounted at %s", x.path, filepath.Join(x.path, list[0]))
 	}
 	return os.RemoveAll(x.path)
 }

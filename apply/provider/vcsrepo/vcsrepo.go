@@ -416,7 +416,7 @@ func (x *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) err
 // settle brings the repository to the state of ensure.
 func (x *item) settle(ctx context.Context, h *resource.Host, g *git) error {
 	if x.ensure == "absent" {
-		return x.destroy(h)
+		return x.destroy()
 	}
 	if x.is.unfinished == moving {
 		if err := x.resume(ctx, h, g); err != nil {
@@ -438,12 +438,12 @@ func (x *item) settle(ctx context.Context, h *resource.Host, g *git) error {
 		return x.update(ctx, h, g, x.target(ctx, g))
 	case "bare":
 		if working {
-			return x.toBare(ctx, h, g)
+			return x.toBare(ctx, g)
 		}
 		return x.setMirror(ctx, g, false)
 	}
 	if working {
-		if err := x.toBare(ctx, h, g); err != nil {
+		if err := x.toBare(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -455,7 +455,7 @@ func (x *item) resume(ctx context.Context, h *resource.Host, g *git) error {
 	x.is.unfinished = ""
 	if x.ensure == "bare" || x.ensure == "mirror" {
 		x.is.ensure = "bare"
-		return x.finishBare(h)
+		return x.finishBare()
 	}
 	x.is.ensure = "present"
 	return x.finishWorking(ctx, h, g)

@@ -299,19 +299,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestMounted checks that a directory is not removed in which a file system is mounted.
+// TestMounted checks that a directory is not removed in which a file system is mounted, also if a link leads to it.
 func TestMounted(t *testing.T) {
 	s := newSite(t)
 	s.twice(`"ensure":"present","source":"ORIGIN"`, created, "main")
-	s.shell(`mkdir "$DIR/r/m"`)
-	if err := unix.Mount("tmpfs", s.dir+"/r/m", "tmpfs", 0, ""); err != nil {
+	s.shell(`mkdir "$DIR/r/a b"; ln -s "$DIR" "$DIR-link"`)
+	if err := unix.Mount("tmpfs", s.dir+"/r/a b", "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Unmount(s.dir+"/r/m", unix.MNT_DETACH)
-	if out := s.apply(false, `"ensure":"absent"`); !strings.Contains(out, "DIR/r is not removed, because a file system is mounted at DIR/r/m") {
-		t.Error(out)
+	defer unix.Unmount(s.dir+"/r/a b", unix.MNT_DETACH)
+	s.shell(`touch "$DIR/r/a b/file"`)
+	for _, params := range []string{`"ensure":"absent"`, `"ensure":"absent","path":"DIR-link/r"`} {
+		if out := s.apply(false, params); !strings.Contains(out, "r is not removed, because a file system is mounted at DIR") || !strings.HasSuffix(out, "/r/a b") {
+			t.Error(out)
+		}
+		s.shell(`test -e "$DIR/r/docs/a" -a -e "$DIR/r/a b/file"`)
 	}
-	s.shell(`test -e "$DIR/r/docs/a"`)
 }
 
 func TestRefused(t *testing.T) {

@@ -127,7 +127,8 @@ func (g *git) ok(ctx context.Context, args ...string) bool {
 	return err == nil && out.Code == 0
 }
 
-var userInfo = lazyregexp.New(`://[^/@\s]+@`)
+// userInfo ends at the last @ before the path, because passwords can have others.
+var userInfo = lazyregexp.New(`://[^/\s]+@`)
 
 // withoutLogin removes users and passwords from URLs.
 func withoutLogin(text string) string { return userInfo().ReplaceAllString(text, "://") }

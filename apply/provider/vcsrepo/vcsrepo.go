@@ -158,9 +158,14 @@ func (x *item) check(f *resource.Fields) {
 		f.Refuse("provider", fmt.Sprintf("is %q. bolt applies repositories with the provider git only. An installed Puppet can apply others: use --engine puppet", provider))
 	}
 	// Arguments of git that begin with a dash are options.
-	for param, text := range map[string]string{"remote": x.remote, "revision": x.revision, "branch": x.branch, "source": x.remotes[x.remote]} {
-		if strings.HasPrefix(text, "-") || strings.ContainsAny(text, "\r\n") {
-			f.Refuse(param, "must be one line that does not begin with -")
+	for _, param := range []struct{ name, text string }{{"remote", x.remote}, {"revision", x.revision}, {"branch", x.branch}} {
+		if strings.HasPrefix(param.text, "-") || strings.ContainsAny(param.text, "\r\n") {
+			f.Refuse(param.name, "must be one line that does not begin with -")
+		}
+	}
+	for name, url := range x.remotes {
+		if strings.HasPrefix(url, "-") || strings.ContainsAny(name+url, "\r\n") {
+			f.Refuse("source", "must be one line that does not begin with -")
 		}
 	}
 	bare := x.ensure == "bare" || x.ensure == "mirror"

@@ -323,6 +323,7 @@ func TestRefused(t *testing.T) {
 		`"provider":"svn"`:                         "bolt applies repositories with the provider git only",
 		`"source":"--upload-pack=x"`:               "The parameter source must be one line that does not begin with -",
 		`"source":"/x","revision":"-x"`:            "The parameter revision must be",
+		`"source":{"origin":"/x","b":"--x"}`:       "The parameter source must be one line that does not begin with -",
 		`"source":{"a":"/x"}`:                      `has no URL for the remote repository "origin"`,
 		`"source":{"origin":1}`:                    "The parameter source must be a URL, or a hash",
 		`"source":{"sensitive":"https://u:p@h/x"}`: "The parameter source must not be secret",
@@ -365,5 +366,18 @@ func TestCommandLine(t *testing.T) {
 	}
 	if !strings.HasPrefix(ssh, "ssh -i '/k y' -o ") || !strings.Contains(ssh, "IdentitiesOnly=yes") {
 		t.Error(ssh)
+	}
+}
+
+func TestWithoutLogin(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://u:p@h/x@y":                      "https://h/x@y",
+		"at ssh://u@h, https://u:p@hidden@h/x":   "at ssh://h, https://h/x",
+		"{a => https://h/x, b => https://u:p@h}": "{a => https://h/x, b => https://h}",
+		"git@h:x /srv/a@b":                       "git@h:x /srv/a@b",
+	} {
+		if got := withoutLogin(text); got != want {
+			t.Errorf("%s becomes %s", text, got)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"bolt/apply/provider/textfile"
 	"bolt/apply/report"
@@ -64,7 +65,8 @@ func (sysctlType) New(r *resource.Resource) (resource.Item, error) {
 			}
 		}
 	}
-	if text, given, _ := r.Text("comment"); given {
+	if f.R.Params.Value("comment") != nil {
+		text := f.Text("comment", "")
 		x.comment = &text
 		if strings.ContainsAny(text, "\r\n") {
 			f.Refuse("comment", "must be one line")
@@ -143,8 +145,7 @@ func (x *item) Read(ctx context.Context, h *resource.Host) error {
 }
 
 func missing(err error) bool {
-	var p *fs.PathError
-	return errors.Is(err, fs.ErrNotExist) || errors.As(err, &p) && strings.Contains(p.Err.Error(), "not a directory")
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // equal compares values, in which the width of blanks does not count.

@@ -115,6 +115,9 @@ func TestFailures(t *testing.T) {
 	if out := hosttest.Apply(t, h, types, false, `Sysctl[net.none] {"value":2}`); !strings.Contains(out, "net.none is not a kernel parameter of this machine") {
 		t.Error(out)
 	}
+	if out := hosttest.Apply(t, h, types, false, `Sysctl[vm.x.y] {"value":2}`); !strings.Contains(out, "vm.x.y is not a kernel parameter of this machine") {
+		t.Error(out)
+	}
 	if err := os.MkdirAll(h.Path("/etc/sysctl.conf/d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +144,7 @@ func TestRefused(t *testing.T) {
 		`Sysctl[x y] {}`:                  "The parameter name must be",
 		`Sysctl[x] {"value":"a\nb"}`:      "The parameter value must be one line",
 		`Sysctl[x] {"comment":"a\nb"}`:    "The parameter comment must be one line",
+		`Sysctl[x] {"comment":["a"]}`:     "The parameter comment must be a string",
 		`Sysctl[x] {"target":"relative"}`: "The parameter target must be an absolute path",
 	} {
 		if _, err := hosttest.Try(t, hosttest.Host(t), types, false, text); err == nil || !strings.Contains(err.Error(), want) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -281,7 +280,7 @@ var factAdded = lazyregexp.New(`^\s*Facter\.add\b[\s(]*:?["']?([a-zA-Z_]\w*)`)
 // factsIn returns the facts that a Ruby file defines by a fixed name. Ruby is not evaluated.
 func factsIn(ctx context.Context, path string) map[string]int {
 	text, err := readfile.Read(ctx, path, readfile.Language)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil // facts of an unreadable file are unknown facts
 	}
 	found := make(map[string]int)

@@ -13,6 +13,7 @@ import (
 	"bolt/catalog/site"
 	"bolt/environment"
 	"bolt/environment/autoload"
+	"bolt/puppet/erb"
 	"bolt/puppet/eval"
 	"bolt/puppet/hiera"
 	"bolt/puppet/syntax"
@@ -40,7 +41,7 @@ type Result struct {
 // Read reads code. The error is that of ctx; errors in the code are parts of the result.
 func Read(ctx context.Context, code Code, o Options) (*Result, error) {
 	r := &Result{
-		code: code, o: o, read: newReader(code, o), find: code.Env.Finder(ctx), files: autoload.Files{Path: code.Modules},
+		code: code, o: o, read: &reader{code: code, o: o, engine: erb.New(), customs: make(map[string]custom)}, find: code.Env.Finder(ctx), files: autoload.Files{Path: code.Modules},
 		bodies: make(map[key]*body), set: make(map[string]bool), facts: make(map[string]bool), parts: make(map[Part]*Part), known: make(map[use]*Part),
 	}
 	if err := r.read.read(ctx); err != nil {
@@ -82,10 +83,6 @@ func Read(ctx context.Context, code Code, o Options) (*Result, error) {
 		r.resolve(ctx, b)
 	}
 	return r, nil
-}
-
-func newReader(code Code, o Options) *reader {
-	return &reader{code: code, o: o, engine: newEngine(), customs: make(map[string]custom)}
 }
 
 // resolve looks up the uses of a body.

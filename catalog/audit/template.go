@@ -90,5 +90,3 @@ func (b *body) failSyntax(err error) {
 		b.uses = append(b.uses, use{kind: useError, name: e.Msg, at: Place{at.File, at.Line}})
 	}
 }
-
-func newEngine() *erb.Engine { return erb.New() }

@@ -164,7 +164,12 @@ func (p *preparation) fail(r *catalog.Resource, err error) {
 		where = fmt.Sprintf(" (line %d)", r.Line)
 	}
 	if hidden, is := p.run.hidden.Load(r.Ref); is {
-		err = errors.New(hidden.(*strings.Replacer).Replace(err.Error()))
+		without := hidden.(*strings.Replacer).Replace
+		if param, is := errors.AsType[*resource.ParamError](err); is {
+			err = &resource.ParamError{Param: param.Param, Problem: without(param.Problem)}
+		} else {
+			err = errors.New(without(err.Error()))
+		}
 	}
 	p.errs = append(p.errs, &ResourceError{r, where, err})
 }

@@ -24,6 +24,9 @@ func TestRefusals(t *testing.T) {
 	if strings.Join(got, "\n") != want {
 		t.Errorf("refusals are\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
+	if list := Refusals(parse(t, "a bad=true other=hidden secret=other"), types); len(list) != 1 || list[0].Param != "bad" {
+		t.Errorf("refusals of a resource with a secret are %v", list)
+	}
 	if list := Refusals(parse(t, "a"), types); list != nil {
 		t.Errorf("refusals of a good catalog are %v", list)
 	}

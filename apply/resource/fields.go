@@ -42,3 +42,8 @@ func (f *Fields) Bool(param string, without bool) bool {
 
 // Refuse records a problem of a parameter.
 func (f *Fields) Refuse(param, problem string) { f.note(&ParamError{param, problem}) }
+
+// RefuseValue is Refuse for a problem of a value, which follows the problem unless the parameter is secret.
+func (f *Fields) RefuseValue(param, problem, value string) {
+	f.Refuse(param, problem+f.R.shown(param, value))
+}

@@ -122,3 +122,13 @@ func TestFields(t *testing.T) {
 		t.Error(f.Err)
 	}
 }
+
+func TestRefuseValue(t *testing.T) {
+	for param, want := range map[string]string{"plain": `The parameter plain must be 1, and is "canary"`, "secret": "The parameter secret must be 1"} {
+		f := Fields{R: &Resource{Secrets: []string{"secret"}}}
+		f.RefuseValue(param, "must be 1", "canary")
+		if f.Err == nil || f.Err.Error() != want {
+			t.Errorf("%s: %v", param, f.Err)
+		}
+	}
+}

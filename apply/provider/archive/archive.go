@@ -86,13 +86,13 @@ func (archiveType) New(r *resource.Resource) (resource.Item, error) {
 	}
 	for param, dir := range map[string]string{"extract_path": x.extractPath, "temp_dir": x.tempDir, "creates": x.creates} {
 		if dir != "" && !filepath.IsAbs(dir) {
-			f.Refuse(param, fmt.Sprintf("must be an absolute path, and is %q", dir))
+			f.RefuseValue(param, "must be an absolute path", dir)
 		}
 	}
 	switch provider := f.Text("provider", "curl"); provider {
 	case "curl", "wget", "ruby":
 	default:
-		f.Refuse("provider", fmt.Sprintf("must be curl, wget or ruby, and is %q", provider))
+		f.RefuseValue("provider", "must be curl, wget or ruby", provider)
 	}
 	return x, f.Err
 }

@@ -76,7 +76,7 @@ func (augeasType) New(r *resource.Resource) (resource.Item, error) {
 		f.Refuse("lens", "must be used together with incl")
 	}
 	if !filepath.IsAbs(x.root) {
-		f.Refuse("root", fmt.Sprintf("must be an absolute path, and is %q", x.root))
+		f.RefuseValue("root", "must be an absolute path", x.root)
 	}
 	x.changes = x.parse(&f, "changes", false)
 	if list := x.parse(&f, "onlyif", true); len(list) > 0 {

@@ -35,7 +35,7 @@ func (modules) New(r *resource.Resource) (resource.Item, error) {
 	x := &module{name: name(&f), absent: f.Text("ensure", "present") == "absent", sync: f.Bool("syncversion", false)}
 	x.file = f.Text("selmodulepath", filepath.Join(f.Text("selmoduledir", "/usr/share/selinux/targeted"), x.name+".pp"))
 	if !filepath.IsAbs(x.file) {
-		f.Refuse("selmodulepath", fmt.Sprintf("must be an absolute path, and is %q", x.file))
+		f.RefuseValue("selmodulepath", "must be an absolute path", x.file)
 	}
 	return x, f.Err
 }

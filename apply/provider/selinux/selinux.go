@@ -35,7 +35,7 @@ func run(ctx context.Context, h *resource.Host, changes bool, program string, ar
 func name(f *resource.Fields) string {
 	text := f.Text("name", f.R.Title)
 	if text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n/") {
-		f.Refuse("name", fmt.Sprintf("must be a word that does not begin with -, and is %q", text))
+		f.RefuseValue("name", "must be a word that does not begin with -", text)
 	}
 	return text
 }
@@ -64,7 +64,7 @@ func (booleans) New(r *resource.Resource) (resource.Item, error) {
 	case "off", "false":
 		x.want = "off"
 	default:
-		f.Refuse("value", fmt.Sprintf("must be on, off, true or false, and is %q", value))
+		f.RefuseValue("value", "must be on, off, true or false", value)
 	}
 	return x, f.Err
 }

@@ -73,7 +73,7 @@ func (sysctlType) New(r *resource.Resource) (resource.Item, error) {
 		}
 	}
 	if x.target != "" && !filepath.IsAbs(x.target) {
-		f.Refuse("target", fmt.Sprintf("must be an absolute path, and is %q", x.target))
+		f.RefuseValue("target", "must be an absolute path", x.target)
 	}
 	if strings.ContainsAny(x.name, "=#; \t\r\n") {
 		f.Refuse("name", "must be the name of a kernel parameter, such as net.ipv4.ip_forward")

@@ -181,7 +181,7 @@ func (x *item) check(f *resource.Fields) {
 	}
 	for _, path := range x.includes {
 		if path == "" || strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\r\n") {
-			f.Refuse("includes", fmt.Sprintf("must be relative paths, and has %q", path))
+			f.RefuseValue("includes", "must be relative paths", path)
 		}
 	}
 }

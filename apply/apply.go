@@ -142,7 +142,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 	p.makeSchedules()
 	p.checkBuckets()
 	if len(p.unknown) > 0 {
-		p.errs = append(p.errs, &UnknownTypesError{p.unknown})
+		p.errs = append(p.errs, &unknownTypesError{p.unknown})
 	}
 	return run, errors.Join(p.errs...)
 }
@@ -171,7 +171,7 @@ func (p *preparation) fail(r *catalog.Resource, err error) {
 			err = errors.New(without(err.Error()))
 		}
 	}
-	p.errs = append(p.errs, &ResourceError{r, where, err})
+	p.errs = append(p.errs, &resourceError{r, where, err})
 }
 
 func (p *preparation) add(point *order.Point) {

@@ -11,26 +11,26 @@ import (
 	"bolt/format/ordered"
 )
 
-// A ResourceError is the error of one resource of a catalog, in the errors that Prepare joins.
-type ResourceError struct {
+// A resourceError is the error of one resource of a catalog. Prepare joins these errors.
+type resourceError struct {
 	Resource *catalog.Resource
 	where    string
 	Err      error
 }
 
-func (e *ResourceError) Error() string {
+func (e *resourceError) Error() string {
 	return fmt.Sprintf("%s%s: %v", e.Resource.Ref, e.where, e.Err)
 }
 
 // Unwrap returns the error without the resource.
-func (e *ResourceError) Unwrap() error { return e.Err }
+func (e *resourceError) Unwrap() error { return e.Err }
 
-// An UnknownTypesError is the error for resources of types that bolt does not apply.
-type UnknownTypesError struct {
+// An unknownTypesError is the error for resources of types that bolt does not apply.
+type unknownTypesError struct {
 	Resources []*catalog.Resource // in the order of the catalog
 }
 
-func (e *UnknownTypesError) Error() string {
+func (e *unknownTypesError) Error() string {
 	var names []string
 	for _, r := range e.Resources {
 		names = append(names, r.Type)
@@ -62,7 +62,7 @@ func Refusals(c *catalog.Catalog, types map[string]resource.Type) (list []Refusa
 		errs = joined.Unwrap()
 	}
 	for _, err := range errs {
-		if unknown, is := errors.AsType[*UnknownTypesError](err); is {
+		if unknown, is := errors.AsType[*unknownTypesError](err); is {
 			for _, r := range unknown.Resources {
 				list = append(list, Refusal{Resource: r, UnknownType: true, Err: err})
 			}
@@ -72,7 +72,7 @@ func Refusals(c *catalog.Catalog, types map[string]resource.Type) (list []Refusa
 			continue
 		}
 		refusal := Refusal{Err: err}
-		if of, is := errors.AsType[*ResourceError](err); is {
+		if of, is := errors.AsType[*resourceError](err); is {
 			refusal.Resource, refusal.Err = of.Resource, of.Err
 		}
 		if param, is := errors.AsType[*resource.ParamError](err); is {

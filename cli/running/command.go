@@ -10,6 +10,7 @@ import (
 	"bolt/run"
 )
 
+// CommandOptions are the options of command run.
 type CommandOptions struct {
 	acting.Options
 	line  string
@@ -43,6 +44,7 @@ func bindEnv(b *cli.Binder, into *[]string) {
 	}
 }
 
+// Command carries out command run. The argument can refer to a file or to standard input.
 func (v *Invocation) Command(ctx context.Context, o *CommandOptions) error {
 	line, err := v.Arg(ctx, o.line)
 	if err != nil {

@@ -38,6 +38,7 @@ func (o *CopyOptions) Bind(b *cli.Binder) {
 	b.Second(&o.dest)
 }
 
+// Upload carries out file upload.
 func (v *Invocation) Upload(ctx context.Context, o *CopyOptions) error {
 	return v.Act(ctx, &o.Options, "upload", o.source, func([]*inventory.Target) (run.Action, error) {
 		path, matches, err := project.Upload(v.Modules.Find(o.source), v.Home)
@@ -48,6 +49,7 @@ func (v *Invocation) Upload(ctx context.Context, o *CopyOptions) error {
 	})
 }
 
+// DownloadOptions are the options of file download.
 type DownloadOptions struct {
 	CopyOptions
 	limits acting.Limits
@@ -68,6 +70,7 @@ func (o *DownloadOptions) Check() error {
 	return err
 }
 
+// Download carries out file download. Directories that it has made and that stay empty are removed.
 func (v *Invocation) Download(ctx context.Context, o *DownloadOptions) error {
 	limits, err := o.limits.Parse()
 	if err != nil {

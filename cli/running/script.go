@@ -10,6 +10,7 @@ import (
 	"bolt/run"
 )
 
+// ScriptOptions are the options of script run.
 type ScriptOptions struct {
 	acting.Options
 	script string
@@ -35,6 +36,7 @@ func (o *ScriptOptions) Bind(b *cli.Binder) {
 	bindEnv(b, &o.env)
 }
 
+// Script carries out script run.
 func (v *Invocation) Script(ctx context.Context, o *ScriptOptions) error {
 	in, closeInput, err := v.Input.Remote(ctx, o.stdin)
 	if err != nil {

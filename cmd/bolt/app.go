@@ -116,7 +116,7 @@ func start(ctx context.Context, p *cli.Program, c *command, values cli.Values, s
 	if werr := output.PrintError(how, err); werr != nil {
 		return written(werr)
 	}
-	return errPrinted
+	return cli.ErrFailed
 }
 
 // openApp finds the project, reads the configuration, and opens the log.

@@ -100,7 +100,7 @@ func checkFormat(p *cli.Program, c *command, options any, given cli.Values) erro
 
 // withUsage adds the usage line to the error of a command without arguments.
 func withUsage(p *cli.Program, c *command, args []string, err error) error {
-	if e, ok := errors.AsType[*usageError](err); !ok || e.Hint != "" || len(args) > 0 {
+	if e, ok := errors.AsType[*cli.UsageError](err); !ok || e.Hint != "" || len(args) > 0 {
 		return err
 	}
 	usage := p.Name + " " + c.Name + " " + c.Args

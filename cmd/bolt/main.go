@@ -81,13 +81,13 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errFailedTargets), errors.Is(err, errPrinted):
+	case errors.Is(err, cli.ErrFailed):
 		return exitFailed
-	case errors.Is(err, errDifferent):
+	case errors.Is(err, cli.ErrDifferent):
 		return exitDifferent
-	case errors.Is(err, errWaits):
+	case errors.Is(err, cli.ErrWaits):
 		return exitWaiting
-	case errors.Is(err, errWrite):
+	case errors.Is(err, cli.ErrWrite):
 		// Standard output cannot be used to report this.
 		fmt.Fprintln(sys.err, "bolt:", safetext.TerminalString(err.Error()))
 		return exitFailed
@@ -102,15 +102,6 @@ func realMain(ctx context.Context, argv []string, sys system) int {
 	_ = output.PrintError(output.Options{Format: output.Human, Out: out, Err: sys.err, Apart: screen.Apart(out, sys.err), Width: screen.Width(out)}, err)
 	return exitFailed
 }
-
-// Short names of the errors that choose exit codes.
-var (
-	errFailedTargets = cli.ErrFailed
-	errWrite         = cli.ErrWrite
-	errDifferent     = cli.ErrDifferent
-	errWaits         = cli.ErrWaits
-	errPrinted       = cli.ErrFailed
-)
 
 // A besideError is the error of a command whose standard output is data. It is
 // printed on standard error.
@@ -176,8 +167,6 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 		cancel(nil)
 	}
 }
-
-type usageError = cli.UsageError
 
 // usagef returns an error about the command line.
 func usagef(format string, a ...any) error { return cli.Errorf(format, a...) }

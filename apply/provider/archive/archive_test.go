@@ -382,6 +382,7 @@ func TestFailures(t *testing.T) {
 		"no temp_dir":       {params: `"source":"URL/a","temp_dir":"FILES/none"`, want: "the temporary directory cannot be used"},
 		"no checksum there": {params: `"source":"URL/a","checksum_type":"md5","checksum_url":"URL/private/none"`, want: "curl: exit code 22"},
 		"no checksum in it": {params: `"source":"URL/a","checksum_type":"md5","checksum_url":"URL/a"`, want: "URL/a has no checksum"},
+		"large checksum":    {params: `"source":"URL/a","checksum_type":"md5","checksum_url":"URL/huge"`, want: "curl: exit code 63"},
 		"no space":          {params: `"source":"URL/large"`, want: "curl: exit code 23", dir: small},
 		"no space, local":   {params: `"source":"FILES/large"`, want: "no space left on device", dir: small},
 		"no curl":           {params: `"source":"URL/a"`, want: "the program curl is missing. Install it on the target", host: func(h *resource.Host) { h.Env = []string{"PATH=/none"} }},
@@ -402,6 +403,7 @@ func TestFailures(t *testing.T) {
 				c.host(h)
 			}
 			s.write(s.files+"/large", strings.Repeat("x", 1<<20))
+			s.write(s.files+"/huge", strings.Repeat("x", maxSum+1))
 			if out := s.apply(h, false, s.archive(c.params)); !strings.Contains(out, c.want) || strings.Contains(out, "wrong!!") {
 				t.Error(out)
 			}

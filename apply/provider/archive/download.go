@@ -22,6 +22,7 @@ const (
 	downloadLimit = 6 * time.Hour
 	stallLimit    = 5 * time.Minute
 	maxBytes      = 100 << 30
+	maxSum        = 1 << 20 // of the file with a checksum
 	maxRedirects  = 5
 )
 
@@ -59,7 +60,7 @@ func (w *web) read(f *resource.Fields) {
 
 // config is the configuration file of curl for a download. curl reads it from its standard input, so the process
 // list of the host does not show credentials.
-func (w *web) config(location string) []byte {
+func (w *web) config(location string, most int64) []byte {
 	var b strings.Builder
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`)
 	set := func(option, value string) {
@@ -68,7 +69,7 @@ func (w *web) config(location string) []byte {
 		}
 	}
 	b.WriteString("fail\nsilent\nshow-error\nlocation\ngloboff\n")
-	fmt.Fprintf(&b, "max-redirs = %d\nconnect-timeout = 60\nspeed-limit = 1\nspeed-time = %d\nmax-filesize = %d\n", maxRedirects, int(stallLimit.Seconds()), int64(maxBytes))
+	fmt.Fprintf(&b, "max-redirs = %d\nconnect-timeout = 60\nspeed-limit = 1\nspeed-time = %d\nmax-filesize = %d\n", maxRedirects, int(stallLimit.Seconds()), most)
 	for _, header := range w.headers {
 		set("header", header)
 	}
@@ -123,7 +124,7 @@ func (x *item) download(ctx context.Context, h *resource.Host) error {
 		return err
 	}
 	defer temp.discard()
-	if err := x.fetch(ctx, h, x.source, temp.File); err != nil {
+	if err := x.fetch(ctx, h, x.source, temp.File, maxBytes); err != nil {
 		return err
 	}
 	if err := x.check(ctx, h, temp.File); err != nil {
@@ -164,8 +165,8 @@ func (x *item) check(ctx context.Context, h *resource.Host, f *os.File) error {
 	return err
 }
 
-// fetch writes the content of a location to a file.
-func (x *item) fetch(ctx context.Context, h *resource.Host, location string, to *os.File) error {
+// fetch writes the content of a location to a file. most is the limit in bytes for curl.
+func (x *item) fetch(ctx context.Context, h *resource.Host, location string, to *os.File, most int64) error {
 	var err error
 	switch kind := kindOf(location); kind {
 	case "puppet":
@@ -181,7 +182,7 @@ func (x *item) fetch(ctx context.Context, h *resource.Host, location string, to 
 		}
 		err = copyFile(path, to)
 	default:
-		err = x.run(ctx, h, location, to)
+		err = x.run(ctx, h, location, to, most)
 	}
 	if err != nil {
 		return fmt.Errorf("download of %s: %w", shown(location), err)
@@ -199,18 +200,18 @@ func (x *item) fetchText(ctx context.Context, h *resource.Host, location string)
 	if err := os.Remove(f.Name()); err != nil {
 		return "", err
 	}
-	if err := x.fetch(ctx, h, location, f); err != nil {
+	if err := x.fetch(ctx, h, location, f, maxSum); err != nil {
 		return "", err
 	}
 	if _, err = f.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	text, err := io.ReadAll(io.LimitReader(f, maxSum))
 	return string(text), err
 }
 
 // run downloads with a program, which writes to its standard output.
-func (x *item) run(ctx context.Context, h *resource.Host, location string, to *os.File) error {
+func (x *item) run(ctx context.Context, h *resource.Host, location string, to *os.File, most int64) error {
 	c := &resource.Command{Env: h.Environ(), Output: to, Timeout: downloadLimit}
 	switch kindOf(location) {
 	case "s3":
@@ -219,7 +220,7 @@ func (x *item) run(ctx context.Context, h *resource.Host, location string, to *o
 		c.Argv = append([]string{"gsutil", "cp", location, "-"}, x.web.options...)
 	default:
 		c.Argv = append([]string{"curl", "--config", "-"}, x.web.options...)
-		c.Stdin = x.web.config(location)
+		c.Stdin = x.web.config(location, most)
 	}
 	program := c.Argv[0]
 	if c.Argv[0] = h.Find(program); c.Argv[0] == "" {

@@ -86,7 +86,7 @@ func TestWords(t *testing.T) {
 	_, _, _, err := run(t, m, transport.Cmd{Argv: []string{"show.bat", "two\nlines"}})
 	expectError(t, err, transport.ClassUnsupported, "", "line end")
 	_, _, _, err = run(t, m, transport.Cmd{Argv: []string{"nowhere.exe"}})
-	expectError(t, err, transport.ClassBootstrap, "EXEC_ERROR", "no program nowhere.exe")
+	expectError(t, err, transport.ClassBootstrap, "EXEC_ERROR", "program does not exist: nowhere.exe")
 }
 
 func script(name, text string) []transport.File {

@@ -640,5 +640,5 @@ func TestCopies(t *testing.T) {
 	same(here+"/one/sub/big", big)
 	same(here+"/one/sub/empty", nil)
 	same(here+"/big", big)
-	expectError(t, get(there+"/nothing"), transport.ClassFile, "WRITE_ERROR", "no file or directory")
+	expectError(t, get(there+"/nothing"), transport.ClassFile, "WRITE_ERROR", "file or directory does not exist")
 }

@@ -109,6 +109,7 @@ func TestPublished(t *testing.T) {
 	write(t, dir, map[string]string{
 		"e/manifests/a.pp": "inifile::create_ini_settings({ 'main' => { 'color' => 'never', 'size' => { 'value' => 2, 'ensure' => 'absent' } } }, { 'path' => '/etc/tool.ini' })",
 		"e/modules/inifile/lib/puppet/functions/inifile/create_ini_settings.rb": "",
+		"e/modules/inifile/metadata.json":                                       `{"name":"puppetlabs-inifile"}`,
 	})
 	c := compiled(t, dir, "e", site.Node{Name: "n"})
 	for title, want := range map[string]string{

@@ -77,7 +77,7 @@ func (l *Loader) Load(ctx context.Context, kind eval.Kind, qualified string) (*e
 		return d, err
 	}
 	d, err = l.rubies.get(ctx, qualified, func() (*eval.Definition, bool, error) {
-		d, err := l.ruby(qualified)
+		d, err := l.ruby(ctx, qualified)
 		if d == nil {
 			l.seen.incomplete()
 		}
@@ -329,7 +329,7 @@ func (e *RubyError) advice() string {
 // ruby finds a function in Ruby: in the module of a qualified name, or in any
 // module for an unqualified one. It returns the implementation of package
 // published, or a *RubyError.
-func (l *Loader) ruby(qualified string) (*eval.Definition, error) {
+func (l *Loader) ruby(ctx context.Context, qualified string) (*eval.Definition, error) {
 	file := strings.ReplaceAll(qualified, "::", string(filepath.Separator)) + ".rb"
 	where := l.all()
 	if module, _, is := strings.Cut(qualified, "::"); is {
@@ -344,11 +344,15 @@ func (l *Loader) ruby(qualified string) (*eval.Definition, error) {
 			if stamp == nil {
 				continue
 			}
-			f := published.Find(m.Name, qualified)
+			described := filepath.Join(m.Dir, modules.MetadataFile)
+			metadataStamp := stampOf(described)
+			metadata, _ := m.Metadata(ctx) // without it, the module is not a published one
+			f := published.Find((&modules.Described{Module: m, Metadata: metadata}).FullName(), qualified)
 			if f == nil {
 				return nil, &RubyError{Function: qualified, Module: m, Path: path}
 			}
 			l.seen.file(path, stamp, at)
+			l.seen.file(described, metadataStamp, at)
 			if len(where) > 1 { // another module can get the function
 				for _, dir := range l.path.Dirs() {
 					l.seen.file(dir, stampOf(dir), at)

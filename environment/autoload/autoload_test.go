@@ -197,13 +197,16 @@ func TestRubyNamedLikeModule(t *testing.T) {
 func TestPublished(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"mysql/lib/puppet/functions/mysql/password.rb":            "",
+		"mysql/metadata.json":                                     `{"name":"puppetlabs-mysql"}`,
+		"docker/metadata.json":                                    `{"name":"puppetlabs-docker"}`,
+		"sudo/lib/puppet/functions/sudo/defaults.rb":              "", // not the module of saz
 		"docker/lib/puppet/parser/functions/docker_exec_flags.rb": "",
 		"m/lib/puppet/functions/mongodb_password.rb":              "",
 		"php/functions/ensure_prefix.pp":                          "function php::ensure_prefix() { 1 }",
 		"php/lib/puppet/functions/php/ensure_prefix.rb":           "",
 	})
 	old := time.Now().Add(-time.Hour)
-	for _, file := range []string{"mysql/lib/puppet/functions/mysql/password.rb", "docker/lib/puppet/parser/functions/docker_exec_flags.rb", "php/functions/ensure_prefix.pp", ""} {
+	for _, file := range []string{"mysql/lib/puppet/functions/mysql/password.rb", "docker/lib/puppet/parser/functions/docker_exec_flags.rb", "php/functions/ensure_prefix.pp", "mysql/metadata.json", "docker/metadata.json", ""} {
 		if err := os.Chtimes(filepath.Join(dir, file), old, old); err != nil {
 			t.Fatal(err)
 		}
@@ -228,6 +231,9 @@ func TestPublished(t *testing.T) {
 		t.Errorf("the removed function: %v, %v", d, err)
 	}
 	var ruby *RubyError
+	if _, err := l.Load(t.Context(), eval.KindFunction, "sudo::defaults"); !errors.As(err, &ruby) || ruby.Module.Name != "sudo" {
+		t.Errorf("a function of a private module: %v", err)
+	}
 	if _, err := l.Load(t.Context(), eval.KindFunction, "mongodb_password"); !errors.As(err, &ruby) || ruby.Module.Name != "m" {
 		t.Errorf("a function of another module: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func containers() []Set {
-	return []Set{{"docker", []*eval.Function{
+	return []Set{{"puppetlabs/docker", []*eval.Function{
 		flagFunction("docker_run_flags", "Returns the flags of docker run.", runFlags),
 		flagFunction("docker_exec_flags", "Returns the flags of docker exec.", func(f *flags) {
 			f.when("detach", "--detach=true")

@@ -20,7 +20,7 @@ import (
 
 func databases() []Set {
 	return []Set{
-		{"mysql", []*eval.Function{
+		{"puppetlabs/mysql", []*eval.Function{
 			function("mysql::password", "Variant[String, Sensitive[String]] $password, Boolean $sensitive = false", "Returns the hash of a password as MySQL stores it.", mysqlPassword),
 			former("mysql_password", "mysql::password"),
 			function("mysql::normalise_and_deepmerge", "Any *$hashes", "Merges hashes at any depth. Keys that differ only in - and _ are the same key.", mysqlMerge),
@@ -30,7 +30,7 @@ func databases() []Set {
 			function("mysql::innobackupex_args", "Optional[String] $user, Boolean $compress, Optional[Variant[String, Sensitive[String]]] $password, Array[String[1]] $databases, Array[String[1]] $more",
 				"Returns the arguments of innobackupex.", innobackupex),
 		}},
-		{"postgresql", []*eval.Function{
+		{"puppetlabs/postgresql", []*eval.Function{
 			function("postgresql::postgresql_password", "Variant[String[1], Integer] $user, Variant[String[1], Sensitive[String[1]], Integer] $password, Boolean $sensitive = false, Optional[Enum['md5', 'scram-sha-256']] $hash = undef, Optional[Variant[String[1], Integer]] $salt = undef",
 				"Returns the hash of a password as PostgreSQL stores it.", postgresqlPassword),
 			former("postgresql_password", "postgresql::postgresql_password"),
@@ -41,13 +41,13 @@ func databases() []Set {
 				return value.String("ENCRYPTED PASSWORD '" + str(c, 0) + "'"), nil
 			}),
 		}},
-		{"mongodb", []*eval.Function{
+		{"puppet/mongodb", []*eval.Function{
 			function("mongodb_password", "String[1] $user, Variant[String[1], Sensitive[String[1]]] $password, Boolean $sensitive = false", "Returns the hash of a password as MongoDB stores it.", func(c *eval.Call) (value.Value, error) {
 				sum := md5.Sum([]byte(str(c, 0) + ":mongo:" + string(unwrapped(c, 1).(value.String))))
 				return secret(c, 2, hex.EncodeToString(sum[:])), nil
 			}),
 		}},
-		{"puppetdb", []*eval.Function{
+		{"puppetlabs/puppetdb", []*eval.Function{
 			function("puppetdb::create_subsetting_resource_hash", "Hash $arguments, Any $params", "Returns parameters of ini_subsetting for arguments of Java.", subsettings),
 			function("puppetdb::flatten_java_args", "Hash $arguments = {}", "Returns arguments of Java as a string in double quotes.", func(c *eval.Call) (value.Value, error) {
 				var words []string

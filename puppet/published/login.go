@@ -12,7 +12,7 @@ import (
 
 func logins() []Set {
 	return []Set{
-		{"accounts", []*eval.Function{
+		{"puppetlabs/accounts", []*eval.Function{
 			function("accounts_ssh_authorized_keys_line_parser", "String[1] $line", "Returns the options, the type, the key and the comment of a line of authorized_keys.", func(c *eval.Call) (value.Value, error) {
 				line := str(c, 0)
 				m := keyLine().FindStringSubmatchIndex(line)
@@ -24,7 +24,7 @@ func logins() []Set {
 			}),
 			function("accounts_ssh_options_parser", "String $options", "Splits the options of a key at commas outside of quotes.", keyOptions),
 		}},
-		{"sudo", []*eval.Function{
+		{"saz/sudo", []*eval.Function{
 			function("sudo::defaults", "Any *$defaults", "Returns the Defaults lines of sudoers.", sudoDefaults),
 		}},
 	}

@@ -15,18 +15,18 @@ import (
 
 func machines() []Set {
 	return []Set{
-		{"inifile", []*eval.Function{
+		{"puppetlabs/inifile", []*eval.Function{
 			function("inifile::create_ini_settings", "Hash $settings, Hash $defaults = {}", "Declares resources ini_setting for a hash of sections.", iniSettings),
 			former("create_ini_settings", "inifile::create_ini_settings"),
 		}},
-		{"memcached", []*eval.Function{
+		{"saz/memcached", []*eval.Function{
 			function("memcached::max_memory", "Any $memory", "Returns megabytes for a number, or for a share of the memory in percent.", maxMemory),
 		}},
-		{"swap_file", []*eval.Function{
+		{"puppet/swap_file", []*eval.Function{
 			old("difference_within_margin", 2, "Returns whether the largest and the smallest number differ by less than a margin.", withinMargin),
 			old("swap_file_size_from_csv", 2, "Returns the size of a swap file in a list of names and sizes, or false.", swapSize),
 		}},
-		{"systemd", []*eval.Function{
+		{"puppet/systemd", []*eval.Function{
 			function("systemd::systemd_escape", "String $text, Optional[Boolean] $path = false", "Returns the text as systemd-escape writes it.", func(c *eval.Call) (value.Value, error) {
 				text := str(c, 0)
 				if given(c.Arg(1)) {
@@ -44,7 +44,7 @@ func machines() []Set {
 				return value.String(unitName(text)), nil
 			}),
 		}},
-		{"letsencrypt", []*eval.Function{
+		{"puppet/letsencrypt", []*eval.Function{
 			function("letsencrypt::letsencrypt_lookup", "String $name", "Returns the directory of the certificate for a domain, or undef.", func(c *eval.Call) (value.Value, error) {
 				certificates, ok := fact(c, "letsencrypt_directory").(*value.Hash)
 				if !ok {

@@ -17,7 +17,7 @@ import (
 
 func networks() []Set {
 	return []Set{
-		{"extlib", []*eval.Function{
+		{"puppet/extlib", []*eval.Function{
 			onNetwork("extlib::cidr_to_netmask", "Returns the mask of a network.", func(n network) value.Value { return value.String(n.mask()) }),
 			onNetwork("extlib::cidr_to_network", "Returns the first address of a network.", func(n network) value.Value { return value.String(rubyAddress(n.first)) }),
 			onNetwork("extlib::last_in_cidr", "Returns the last address of a network.", func(n network) value.Value { return value.String(rubyAddress(n.last)) }),
@@ -90,7 +90,7 @@ func networks() []Set {
 			}),
 			function("extlib::to_ini", "Hash $sections, Hash $settings = {}", "Returns sections and their settings as the text of an INI file.", toINI),
 		}},
-		{"ssh", []*eval.Function{
+		{"saz/ssh", []*eval.Function{
 			function("ssh::ipaddresses", "Array[String[1]] $excluded, Array $patterns", "Returns the addresses of the network interfaces, without excluded interfaces.", sshAddresses),
 			old("sshclient_options_to_augeas_ssh_config", 3, "Converts options of ssh_config to parameters of resources.", sshOptions("Host ", "host")),
 			old("sshserver_options_to_augeas_sshd_config", 3, "Converts options of sshd_config to parameters of resources.", sshOptions("Match ", "condition")),

@@ -2,7 +2,8 @@
 // modules write them in Ruby: mysql::password, docker_run_flags and others.
 //
 // A function here stands for the Ruby file of its module. [Find] returns it for
-// a module and a name, so a caller uses it only if that module has the function.
+// a module, with its owner, and a name. A caller uses it only if that module has
+// the function, so a private module with the same short name is not affected.
 // Results and errors are those of the modules; functions that start programs or
 // connect to servers are not included, except where the result can be computed.
 //
@@ -23,7 +24,7 @@ import (
 
 // A Set is the functions of one module.
 type Set struct {
-	Module    string
+	Module    string // OWNER/NAME, as in the module's metadata
 	Functions []*eval.Function
 }
 
@@ -31,8 +32,8 @@ type Set struct {
 // not change them.
 func Sets() []Set { return all().sets }
 
-// Find returns the function that stands for a function in Ruby of a module, or
-// nil if there is none.
+// Find returns the function that stands for a function in Ruby of a module
+// (OWNER/NAME), or nil if this package does not have it.
 func Find(module, function string) *eval.Function { return all().byName[module+" "+function] }
 
 type table struct {

@@ -133,11 +133,13 @@ func TestFind(t *testing.T) {
 		module, function string
 		want             bool
 	}{
-		{"mysql", "mysql::password", true},
-		{"mysql", "mysql_password", true},
+		{"puppetlabs/mysql", "mysql::password", true},
+		{"mysql", "mysql::password", false},
+		{"mine/mysql", "mysql::password", false},
+		{"puppetlabs/mysql", "mysql_password", true},
 		{"mine", "mysql_password", false},
-		{"mysql", "mysql::other", false},
-		{"docker", "docker_run_flags", true},
+		{"puppetlabs/mysql", "mysql::other", false},
+		{"puppetlabs/docker", "docker_run_flags", true},
 		{"", "", false},
 	} {
 		if f := published.Find(c.module, c.function); (f != nil) != c.want {

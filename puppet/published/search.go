@@ -12,7 +12,7 @@ import (
 
 func searches() []Set {
 	return []Set{
-		{"elasticsearch", []*eval.Function{
+		{"puppet/elasticsearch", []*eval.Function{
 			old("deep_implode", 1, "Returns a hash without hashes in it: their keys are joined with points.", func(c *eval.Call, args []value.Value) (value.Value, error) {
 				h, ok := args[0].(*value.Hash)
 				if !ok || len(args) > 1 {
@@ -50,7 +50,7 @@ func searches() []Set {
 				return value.String(name), nil
 			}),
 		}},
-		{"consul", []*eval.Function{
+		{"puppet/consul", []*eval.Function{
 			function("consul::sorted_json", "Any $data = {}, Any $pretty = false, Any $indent = 4", "Returns JSON with sorted keys. Strings that are whole numbers become numbers.", sortedJSON),
 			function("consul::validate_checks", "Variant[Hash, Array] $checks", "Returns an error if the parts of a check exclude each other.", func(c *eval.Call) (value.Value, error) {
 				if list, ok := c.Args[0].(*value.Array); ok {
@@ -59,7 +59,7 @@ func searches() []Set {
 				return value.Undef{}, validChecks(c, c.Args[0])
 			}),
 		}},
-		{"grafana", []*eval.Function{
+		{"puppet/grafana", []*eval.Function{
 			function("grafana::get_sub_paths", "String $path", "Returns the directories above a path, without the root.", func(c *eval.Call) (value.Value, error) {
 				var dirs []string
 				parts := strings.FieldsFunc(str(c, 0), func(r rune) bool { return r == '/' })

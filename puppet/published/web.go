@@ -17,7 +17,7 @@ import (
 
 func webServers() []Set {
 	return []Set{
-		{"apache", []*eval.Function{
+		{"puppetlabs/apache", []*eval.Function{
 			function("apache::bool2httpd", "Any $value", "Returns On or Off for a boolean, other values as strings.", bool2httpd),
 			former("bool2httpd", "apache::bool2httpd"),
 			function("apache::pw_hash", "String[1] $password", "Returns the hash of a password for basic authentication.", func(c *eval.Call) (value.Value, error) {
@@ -31,7 +31,7 @@ func webServers() []Set {
 				return value.NewArray(lines...), err
 			}),
 		}},
-		{"haproxy", []*eval.Function{
+		{"puppetlabs/haproxy", []*eval.Function{
 			function("haproxy::generate_error_message", "String $message", "Returns an error.", func(c *eval.Call) (value.Value, error) {
 				return nil, eval.Errorf("failed", "%s", str(c, 0))
 			}),
@@ -41,7 +41,7 @@ func webServers() []Set {
 				return value.Bool(ok), nil
 			}),
 		}},
-		{"php", []*eval.Function{
+		{"puppet/php", []*eval.Function{
 			old("to_hash_settings", 1, "Returns a hash of settings as resources: the keys become titles.", func(c *eval.Call, args []value.Value) (value.Value, error) {
 				h, ok := args[0].(*value.Hash)
 				if !ok {
@@ -70,7 +70,7 @@ func webServers() []Set {
 				{Params: "Variant[Array, Hash] $all, String[1] $prefix", Run: ensurePrefix},
 			}},
 		}},
-		{"tomcat", []*eval.Function{same("tomcat::change", "Any $value")}},
+		{"puppetlabs/tomcat", []*eval.Function{same("tomcat::change", "Any $value")}},
 	}
 }
 

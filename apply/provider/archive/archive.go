@@ -128,6 +128,8 @@ func (x *item) readSources(f *resource.Fields) {
 	for param, location := range map[string]string{"source": x.source, "checksum_url": x.checksumURL} {
 		switch kind := kindOf(location); {
 		case location == "" || x.absent:
+		case strings.ContainsAny(location, "\r\n"): // curl reads a setting in each line
+			f.Refuse(param, "must be one line")
 		case kind == "":
 			f.Refuse(param, "must be a URL with http, https, ftp, file, puppet, s3 or gs, or an absolute path")
 		case kind == "puppet" && (param != "source" || f.R.File == nil):
@@ -185,7 +187,7 @@ func (x *item) Read(ctx context.Context, h *resource.Host) (err error) {
 	if err := x.findChecksum(ctx, h); err != nil {
 		return err
 	}
-	f, err := os.Open(x.path)
+	f, err := openFile(x.path)
 	if err != nil {
 		return err
 	}

@@ -483,6 +483,8 @@ func TestRefused(t *testing.T) {
 		`"source":"/x","extract":true,"extract_command":"x"`:        "The parameter extract_path is needed",
 		`"source":"/x","temp_dir":"x"`:                              "The parameter temp_dir must be an absolute path",
 		`"source":"/x","headers":["a\nb"]`:                          "The parameter headers must be one line",
+		`"source":"http://x/a\noutput=/tmp/x"`:                      "The parameter source must be one line",
+		`"source":"/x","checksum_url":"http://x/\r"`:                "The parameter checksum_url must be one line",
 		`"source":"/x","provider":"faraday"`:                        "The parameter provider must be curl",
 		`"source":"/x","download_options":{"sensitive":["-u a:b"]}`: "The parameter download_options must not be secret",
 	} {

@@ -234,16 +234,26 @@ func (x *item) run(ctx context.Context, h *resource.Host, location string, to *o
 }
 
 func copyFile(path string, to *os.File) error {
-	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // without waiting for the other side of a FIFO
+	in, err := openFile(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")})
-	}
 	_, err = io.Copy(to, in)
 	return err
+}
+
+// openFile opens a regular file for reading.
+func openFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // without waiting for the other side of a FIFO
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(err, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")})
+	}
+	return f, nil
 }
 
 func isNotDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) }

@@ -248,9 +248,8 @@ func (x *item) match(found []string) bool {
 	return slices.Equal(found, want) == (clause.name == "==")
 }
 
-// edit adds the changes and the save to a script.
+// edit adds the changes and the save to a script. The mode is set after the changes, because they can also set it.
 func (x *item) edit(s *script, mode string) {
-	s.add("set", "/augeas/save", mode)
 	for _, c := range x.changes {
 		name := c.name
 		if n := augtoolNames[name]; n != "" {
@@ -258,6 +257,7 @@ func (x *item) edit(s *script, mode string) {
 		}
 		s.add(name, c.args...)
 	}
+	s.add("set", "/augeas/save", mode)
 	s.add("save")
 }
 

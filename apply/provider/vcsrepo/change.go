@@ -241,7 +241,7 @@ func (x *item) checkout(ctx context.Context, g *git, revision string) error {
 	if !refs["refs/heads/"+revision] && refs["refs/remotes/"+x.remote+"/"+revision] && !refs["refs/tags/"+revision] {
 		return g.do(ctx, "checkout", "--force", "-b", revision, "--track", x.remote+"/"+revision)
 	}
-	return g.do(ctx, "checkout", "--force", revision)
+	return g.do(ctx, "checkout", "--force", revision, "--") // without the dashes, git would also take the name of a file
 }
 
 // stash puts local changes away if they are to be kept. restore brings them back.

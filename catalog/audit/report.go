@@ -55,7 +55,7 @@ type Counted struct {
 
 // Report returns the report of everything that was read and compiled so far.
 func (r *Result) Report() *Report {
-	t := &tally{Result: r, report: &Report{}, places: make(map[*Part][]Place), units: make(map[*Part]int), seen: make(map[*body]bool)}
+	t := &tally{Result: r, report: &Report{}, places: make(map[*Part][]Place), units: make(map[*Part]int), seen: make(map[*body]bool), reach: newReach()}
 	for _, b := range r.nodes {
 		t.unit(b, UnitNode)
 	}
@@ -106,42 +106,40 @@ type tally struct {
 	places map[*Part][]Place
 	units  map[*Part]int
 	seen   map[*body]bool // bodies that a unit reaches
-	own    []map[*Part]bool
+	reach  *reach
+	own    []set // the parts of each unit, by their numbers in reach
 }
 
 // unit adds a body, and everything that it reaches.
 func (t *tally) unit(b *body, kind UnitKind) {
-	own := make(map[*Part]bool)
-	reached := map[*body]bool{b: true}
-	for queue := []*body{b}; len(queue) > 0; queue = queue[1:] {
-		b := queue[0]
-		for _, d := range b.deps {
-			if !reached[d] {
-				reached[d] = true
-				queue = append(queue, d)
-			}
-		}
-		for _, f := range b.parts {
-			own[f.part] = true
-			if !t.seen[b] {
-				t.places[f.part] = append(t.places[f.part], f.at)
-			}
-		}
-		if !t.seen[b] {
-			t.seen[b] = true
-			t.report.Left += b.left
-			t.report.Computed += b.computed
-		}
-	}
-	for p := range own {
-		t.units[p]++
+	own := t.reach.of(b)
+	for n := range own.all() {
+		t.units[t.reach.parts[n]]++
 	}
 	t.own = append(t.own, own)
+	t.see(b)
 	name := b.name
 	if kind == UnitFile {
 		name = b.at.File
 	}
 	t.report.Units = append(t.report.Units, Unit{Kind: kind, Name: name, Place: b.at})
+}
+
+// see adds the places of bodies that no earlier unit reaches.
+func (t *tally) see(b *body) {
+	for queue := []*body{b}; len(queue) > 0; queue = queue[1:] {
+		b := queue[0]
+		if t.seen[b] {
+			continue
+		}
+		t.seen[b] = true
+		queue = append(queue, b.deps...)
+		for _, f := range b.parts {
+			t.places[f.part] = append(t.places[f.part], f.at)
+		}
+		t.report.Left += b.left
+		t.report.Computed += b.computed
+	}
 }
 
 // finish counts the parts, and judges the units.
@@ -168,7 +166,8 @@ func (t *tally) finish() {
 	slices.SortFunc(t.report.Uses, func(a, b Counted) int { return byName(a.Part, b.Part) })
 	for i, own := range t.own {
 		u := &t.report.Units[i]
-		for p := range own {
+		for n := range own.all() {
+			p := t.reach.parts[n]
 			if p.Need == Nothing {
 				continue
 			}

@@ -25,6 +25,23 @@ func (c *Catalog) Conceal(secrets []string) {
 	}
 }
 
+// Exposing returns the first resource with one of the texts in its title or tags, which are stored in clear; nil if
+// there is none. Texts are found by the rules of Conceal. Classes are left out, because their names come from code.
+func (c *Catalog) Exposing(secrets []string) *Resource {
+	if len(secrets) == 0 {
+		return nil
+	}
+	for _, r := range c.resources {
+		if r.Ref.Type == "Class" {
+			continue
+		}
+		if contains(r.Ref.Title, secrets) || slices.ContainsFunc(r.Tags, func(tag string) bool { return contains(tag, secrets) }) {
+			return r
+		}
+	}
+	return nil
+}
+
 func contains(v any, secrets []string) bool {
 	switch v := v.(type) {
 	case string:

@@ -28,3 +28,29 @@ func TestConceal(t *testing.T) {
 		t.Errorf("the value is %v", v)
 	}
 }
+
+// Titles and tags cannot be concealed. The names of classes come from code.
+func TestExposing(t *testing.T) {
+	for resource, want := range map[string]string{
+		`{"type":"File","title":"/x","tags":["file"],"parameters":{"content":"hush"}}`: "",
+		`{"type":"Exec","title":"login hush"}`:                                         "Exec[login hush]",
+		`{"type":"File","title":"/x","tags":["file","hush"]}`:                          "File[/x]",
+		`{"type":"Class","title":"Hush::hush","tags":["hush"]}`:                        "",
+		`{"type":"File","title":"/abc"}`:                                               "",
+	} {
+		c, err := catalog.Parse([]byte(`{"name":"n","resources":[` + resource + `],"edges":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if r := c.Exposing([]string{"", "hush", "abc"}); r != nil {
+			got = r.Ref.String()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", resource, got, want)
+		}
+		if c.Exposing(nil) != nil {
+			t.Error("without secrets, a resource was found")
+		}
+	}
+}

@@ -37,7 +37,8 @@ type Compiler interface {
 	Compile(ctx context.Context, n Node) (*compile.Result, error)
 }
 
-// Concealing returns a compiler that marks the parameters with secrets of the node (Node.Secrets) as sensitive.
+// Concealing returns a compiler that marks the parameters with secrets of the node (Node.Secrets) as sensitive. If the title
+// or a tag of a resource has a secret, the compilation fails, because it would be stored in clear.
 func Concealing(c Compiler) Compiler { return concealing{c} }
 
 type concealing struct{ Compiler }
@@ -45,10 +46,14 @@ type concealing struct{ Compiler }
 // Compile implements Compiler.
 func (c concealing) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 	made, err := c.Compiler.Compile(ctx, n)
-	if err == nil {
-		made.Catalog.Conceal(n.Secrets)
+	if err != nil {
+		return nil, err
 	}
-	return made, err
+	if r := made.Catalog.Exposing(n.Secrets); r != nil {
+		return nil, fault.New(Kind, "%s:%d: the title or a tag of a resource %s contains a secret of the inventory, and would be stored in clear. Use the secret in a parameter instead", r.File, r.Line, r.Ref.Type)
+	}
+	made.Catalog.Conceal(n.Secrets)
+	return made, nil
 }
 
 // CompileAll compiles the catalogs of nodes, as many at a time as there are processors. They come

@@ -32,6 +32,7 @@ type web struct {
 	headers                    []string
 	proxy                      string
 	insecure                   bool
+	secretCookie               bool
 	options                    []string // of curl, aws or gsutil
 }
 
@@ -43,7 +44,9 @@ func (w *web) read(f *resource.Fields) {
 		headers:  f.Texts("headers"),
 		proxy:    f.Text("proxy_server", ""),
 		insecure: f.Bool("allow_insecure", false),
-		options:  f.Texts("download_options"),
+
+		secretCookie: f.R.Secret("cookie"),
+		options:      f.Texts("download_options"),
 	}
 	if kind := f.Text("proxy_type", "none"); w.proxy != "" && !strings.Contains(w.proxy, "://") && kind != "none" {
 		w.proxy = kind + "://" + w.proxy
@@ -76,7 +79,11 @@ func (w *web) config(location string, most int64) []byte {
 	if w.username != "" {
 		set("user", w.username+":"+w.password)
 	}
-	set("cookie", w.cookie)
+	if w.secretCookie { // curl sends a header with this name to the host of the URL only, but a cookie also to hosts of redirects
+		set("header", "Cookie: "+w.cookie)
+	} else {
+		set("cookie", w.cookie)
+	}
 	set("proxy", w.proxy)
 	if w.insecure {
 		b.WriteString("insecure\n")

@@ -1,6 +1,8 @@
 package archive
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -18,4 +20,24 @@ func TestNoRegularFile(t *testing.T) {
 		t.Error(out)
 	}
 	s.clean("f")
+}
+
+// A redirect to another host gets no password and no secret cookie. As in Puppet, it gets other cookies.
+func TestRedirectToOtherHost(t *testing.T) {
+	for cookie, want := range map[string]string{`{"sensitive":"a=b"}`: "", `"a=b"`: "a=b"} {
+		s := newSite(t)
+		first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Cookie") != "a=b" || r.Header.Get("Authorization") == "" {
+				t.Error("the first host got", r.Header)
+			}
+			http.Redirect(w, r, strings.Replace(s.url, "127.0.0.1", "localhost", 1)+"/a", http.StatusFound)
+		}))
+		defer first.Close()
+		if out := s.apply(host(), false, s.archive(`"source":"`+first.URL+`/a","username":"me","password":"p","cookie":`+cookie)); out != created {
+			t.Error(out)
+		}
+		if got := s.seen.Get("Cookie"); got != want || s.seen.Get("Authorization") != "" {
+			t.Errorf("the other host got %v, want the cookie %q", s.seen, want)
+		}
+	}
 }

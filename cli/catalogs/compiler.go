@@ -54,7 +54,7 @@ func (v *Invocation) prepareWith(ctx context.Context, o *selection, open opener)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := v.exporting(ctx, o, func(e compile.Exports) site.Compiler { return site.Concealing(with(e)) }, nodes)
+	c, err := v.exporting(ctx, o, func(e compile.Exports) site.Compiler { return redacting{site.Concealing(with(e))} }, nodes)
 	return c, nodes, err
 }
 

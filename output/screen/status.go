@@ -8,11 +8,11 @@ func (s *Screen) Status(text func() string) (stop func()) {
 	if !s.progress() {
 		return func() {}
 	}
-	line, stop := output.ShowStatus(s.err, s.errWidth, text)
+	line, end := output.ShowStatus(s.err, s.errWidth, text)
 	s.Console.set(line.Writer())
 	s.Ask.Pause = line.Pause
 	return func() {
-		stop()
+		end()
 		s.Ask.Pause = nil
 		s.Console.set(s.err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"bolt/apply/provider/login"
 	"bolt/apply/provider/mounted"
+	"bolt/apply/provider/safepath"
 	"bolt/apply/report"
 	"bolt/apply/resource"
 )
@@ -35,7 +36,7 @@ func (x *item) ownFetched(ctx context.Context, h *resource.Host) error {
 }
 
 // give changes the owner and the group of a directory and all that is in it. Links are not followed, also if somebody
-// replaces a directory by a link meanwhile.
+// replaces a directory by a link meanwhile. A link of a user does not lead to files of another user.
 func (x *item) give(ctx context.Context, h *resource.Host, dir string) error {
 	uid, gid := -1, -1
 	if x.owner != "" {
@@ -55,7 +56,12 @@ func (x *item) give(ctx context.Context, h *resource.Host, dir string) error {
 	if uid < 0 && gid < 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(dir)
+	at, err := safepath.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", at.Fd())) // of the directory that was checked
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/apply/provider/safepath"
 	"bolt/apply/resource"
 	"bolt/format/ordered"
 	"bolt/internal/lazyregexp"
@@ -189,6 +190,15 @@ func (x *item) check(f *resource.Fields) {
 // Read implements resource.Item.
 func (x *item) Read(ctx context.Context, h *resource.Host) (err error) {
 	x.is = state{ensure: "absent"}
+	at, err := safepath.Open(x.path)
+	if err == nil {
+		err = at.Close()
+	} else if _, foreign := errors.AsType[*safepath.LinkError](err); !foreign {
+		err = nil // the path need not exist
+	}
+	if err != nil {
+		return err
+	}
 	if x.is.unfinished, err = x.readMark(); err != nil || x.is.unfinished != "" {
 		return err
 	}

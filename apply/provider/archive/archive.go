@@ -20,6 +20,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"bolt/apply/provider/safepath"
 	"bolt/apply/resource"
 	"bolt/internal/lazyregexp"
 )
@@ -298,9 +301,17 @@ func (x *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) err
 	return err
 }
 
+// remove removes a file, if it is there. A link of a user on the way does not lead to files of another user.
 func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	dir, name, err := safepath.Parent(path)
+	if err == nil {
+		defer dir.Close()
+		if err = unix.Unlinkat(int(dir.Fd()), name, 0); err != nil {
+			err = &fs.PathError{Op: "remove", Path: path, Err: err}
+		}
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -1,8 +1,10 @@
 package archive
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -40,4 +42,22 @@ func TestRedirectToOtherHost(t *testing.T) {
 			t.Errorf("the other host got %v, want the cookie %q", s.seen, want)
 		}
 	}
+}
+
+// A link of a user does not make root remove files of root.
+func TestRemovalBehindLinkOfUser(t *testing.T) {
+	s := newSite(t)
+	s.write(s.dir+"/root/g", "kept\n")
+	s.write(s.dir+"/home/other", "")
+	if err := os.Symlink("../root", s.dir+"/home/x"); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	if err := errors.Join(os.Lchown(s.dir+"/home", nobody, nobody), os.Lchown(s.dir+"/home/x", nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	if out := s.apply(host(), false, s.archive(`"ensure":"absent","path":"DIR/home/x/g"`)); !strings.Contains(out, "symbolic link of the user") {
+		t.Error(out)
+	}
+	s.has("root/g", "kept\n")
 }

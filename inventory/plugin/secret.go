@@ -70,14 +70,6 @@ func (p *Plugins) remember(v any) {
 	}
 }
 
-// Secrets reports whether plugins have returned any secret so far that Redact
-// replaces.
-func (p *Plugins) Secrets() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.secrets) > 0
-}
-
 // Redact returns a string without the secrets that plugins have returned so far.
 // It is for strings that users or plans may have built from secrets.
 func (p *Plugins) Redact(text string) string {

@@ -2,7 +2,7 @@ class { 'apt':
   update => { 'frequency' => 'daily' },
 }
 apt::source { 'example':
-  location => 'http://deb.example.com/debian',
+  location => 'http://packages.example.com/debian',
   release  => 'bookworm',
   repos    => 'main contrib',
 }

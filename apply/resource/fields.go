@@ -45,5 +45,5 @@ func (f *Fields) Refuse(param, problem string) { f.note(&ParamError{param, probl
 
 // RefuseValue is Refuse for a problem of a value, which follows the problem unless the parameter is secret.
 func (f *Fields) RefuseValue(param, problem, value string) {
-	f.Refuse(param, problem+f.R.shown(param, value))
+	f.Refuse(param, problem+f.R.Shown(param, value))
 }

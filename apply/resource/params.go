@@ -67,7 +67,7 @@ func (r *Resource) Bool(param string, without bool) (bool, error) {
 	case "false", "no":
 		return false, nil
 	}
-	return false, &ParamError{param, "must be true or false" + r.shown(param, text)}
+	return false, &ParamError{param, "must be true or false" + r.Shown(param, text)}
 }
 
 // Int returns a parameter that is a whole number, also as a string.
@@ -81,7 +81,7 @@ func (r *Resource) Int(param string, without int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil {
-		return 0, &ParamError{param, "must be a whole number" + r.shown(param, text)}
+		return 0, &ParamError{param, "must be a whole number" + r.Shown(param, text)}
 	}
 	return n, nil
 }
@@ -102,11 +102,11 @@ func (r *Resource) LogLevel() (report.Level, error) {
 	case report.Debug, report.Info, report.Notice, report.Warning, report.Err:
 		return level, nil
 	}
-	return "", &ParamError{"loglevel", "must be debug, info, notice, warning, err, alert, emerg, crit or verbose" + r.shown("loglevel", word)}
+	return "", &ParamError{"loglevel", "must be debug, info, notice, warning, err, alert, emerg, crit or verbose" + r.Shown("loglevel", word)}
 }
 
-// shown returns the end of a problem: the value, unless it is secret.
-func (r *Resource) shown(param, text string) string {
+// Shown returns the end of a problem: the value, unless it is secret.
+func (r *Resource) Shown(param, text string) string {
 	if r.Secret(param) {
 		return ""
 	}

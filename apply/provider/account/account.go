@@ -68,7 +68,7 @@ func absent(r *resource.Resource) (bool, error) {
 	case text == "absent":
 		return true, nil
 	}
-	return false, &resource.ParamError{Param: "ensure", Problem: fmt.Sprintf("must be present or absent, and is %q", text)}
+	return false, &resource.ParamError{Param: "ensure", Problem: "must be present or absent" + r.Shown("ensure", text)}
 }
 
 // items converts the items of a type.

@@ -87,9 +87,9 @@ func (archiveType) New(r *resource.Resource) (resource.Item, error) {
 			f.Refuse("extract_path", "is needed")
 		}
 	}
-	for param, dir := range map[string]string{"extract_path": x.extractPath, "temp_dir": x.tempDir, "creates": x.creates} {
-		if dir != "" && !filepath.IsAbs(dir) {
-			f.RefuseValue(param, "must be an absolute path", dir)
+	for _, p := range []struct{ param, dir string }{{"extract_path", x.extractPath}, {"temp_dir", x.tempDir}, {"creates", x.creates}} {
+		if p.dir != "" && !filepath.IsAbs(p.dir) {
+			f.RefuseValue(p.param, "must be an absolute path", p.dir)
 		}
 	}
 	switch provider := f.Text("provider", "curl"); provider {
@@ -128,7 +128,8 @@ func (x *item) readSources(f *resource.Fields) {
 	if x.source == "" && !x.absent && !x.extract {
 		f.Refuse("source", "is needed")
 	}
-	for param, location := range map[string]string{"source": x.source, "checksum_url": x.checksumURL} {
+	for _, p := range []struct{ param, location string }{{"source", x.source}, {"checksum_url", x.checksumURL}} {
+		param, location := p.param, p.location
 		switch kind := kindOf(location); {
 		case location == "" || x.absent:
 		case strings.ContainsAny(location, "\r\n"): // curl reads a setting in each line

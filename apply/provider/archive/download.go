@@ -54,9 +54,11 @@ func (w *web) read(f *resource.Fields) {
 	if f.R.Secret("download_options") && len(w.options) > 0 {
 		f.Refuse("download_options", "must not be secret, because every user of the machine can see arguments of programs. Use headers, cookie, username and password")
 	}
-	for param, text := range map[string]string{"headers": strings.Join(w.headers, ""), "cookie": w.cookie, "username": w.username, "password": w.password, "proxy_server": w.proxy} {
-		if strings.ContainsAny(text, "\r\n") {
-			f.Refuse(param, "must be one line")
+	for _, p := range []struct{ param, text string }{
+		{"headers", strings.Join(w.headers, "")}, {"cookie", w.cookie}, {"username", w.username}, {"password", w.password}, {"proxy_server", w.proxy},
+	} {
+		if strings.ContainsAny(p.text, "\r\n") {
+			f.Refuse(p.param, "must be one line")
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (fragments) New(r *resource.Resource) (resource.Item, error) {
 	case content && source:
 		return nil, &resource.ParamError{Param: "source", Problem: "cannot be used together with content"}
 	case strings.ContainsAny(order, ":/\n"):
-		return nil, &resource.ParamError{Param: "order", Problem: fmt.Sprintf("cannot have /, : or a line end, and is %q", order)}
+		return nil, &resource.ParamError{Param: "order", Problem: "cannot have /, : or a line end" + r.Shown("order", order)}
 	}
 	if content {
 		_, is := r.Params.Value("content").(string)
@@ -62,7 +62,7 @@ func (fragments) New(r *resource.Resource) (resource.Item, error) {
 	}
 	for _, s := range sources {
 		if r.File == nil && !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "file:///") {
-			return nil, &resource.ParamError{Param: "source", Problem: fmt.Sprintf("must be a file of a module or an absolute path, and is %q", s)}
+			return nil, &resource.ParamError{Param: "source", Problem: "must be a file of a module or an absolute path" + r.Shown("source", s)}
 		}
 	}
 	return fragment{}, nil

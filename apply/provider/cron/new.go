@@ -28,10 +28,10 @@ func (cronType) New(r *resource.Resource) (resource.Item, error) {
 		}
 	}
 	if strings.ContainsAny(x.name, "\n\x00") {
-		return nil, bad("name", "must be one line, and is %q", x.name)
+		return nil, bad("name", "must be one line%s", r.Shown("name", x.name))
 	}
 	if provider != "" && provider != "crontab" {
-		return nil, bad("provider", "must be crontab, and is %q", provider)
+		return nil, bad("provider", "must be crontab%s", r.Shown("provider", provider))
 	}
 	target, given, err := r.Text("target")
 	if err != nil {
@@ -41,7 +41,7 @@ func (cronType) New(r *resource.Resource) (resource.Item, error) {
 		x.user = target // the crontab decides, as in Puppet
 	}
 	if strings.HasPrefix(x.user, "-") || x.user != path.Base(x.user) && x.user != "" {
-		return nil, bad("user", "must be the name of a user, and is %q", x.user)
+		return nil, bad("user", "must be the name of a user%s", r.Shown("user", x.user))
 	}
 	for _, read := range []func() error{x.readCommand, x.readTimes, x.readSpecial, x.readEnvironment} {
 		if err := read(); err != nil {
@@ -53,14 +53,6 @@ func (cronType) New(r *resource.Resource) (resource.Item, error) {
 
 func bad(param, format string, a ...any) error {
 	return &resource.ParamError{Param: param, Problem: fmt.Sprintf(format, a...)}
-}
-
-// quoted is the end of a problem: the value, unless it is secret.
-func (x *item) quoted(param, text string) string {
-	if x.r.Secret(param) {
-		return ""
-	}
-	return fmt.Sprintf(", and is %q", text)
 }
 
 func (x *item) readCommand() error {
@@ -103,7 +95,7 @@ func (x *item) readTimes() error {
 			t, ok := fields[f].read(fmt.Sprint(w))
 			if !ok {
 				return bad(f, "must be a number from %d to %d%s, a range such as 1-5 or */2, or a list of these%s", fields[f].low, fields[f].high,
-					fields[f].named(), x.quoted(f, fmt.Sprint(w)))
+					fields[f].named(), x.r.Shown(f, fmt.Sprint(w)))
 			}
 			times = append(times, t)
 		}
@@ -164,7 +156,7 @@ func (x *item) readSpecial() error {
 		return err
 	}
 	if !slices.Contains(specials, special) {
-		return bad("special", "must be one of %s%s", strings.Join(specials, ", "), x.quoted("special", special))
+		return bad("special", "must be one of %s%s", strings.Join(specials, ", "), x.r.Shown("special", special))
 	}
 	if special == "absent" {
 		special = ""
@@ -194,7 +186,7 @@ func (x *item) readEnvironment() error {
 			continue
 		}
 		if !environmentLine().MatchString(l) || strings.ContainsAny(l, "\n\x00") {
-			return bad("environment", "must have the form NAME=value%s", x.quoted("environment", l))
+			return bad("environment", "must have the form NAME=value%s", x.r.Shown("environment", l))
 		}
 		env = append(env, l)
 	}

@@ -32,10 +32,10 @@ func bad(param, format string, a ...any) error {
 
 // quoted is the end of a problem: the value, unless it is secret.
 func (x *item) quoted(param, text string) string {
-	if x.secret && slices.Contains(secrets, param) || x.r.Secret(param) {
+	if x.secret && slices.Contains(secrets, param) {
 		return ""
 	}
-	return fmt.Sprintf(", and is %q", text)
+	return x.r.Shown(param, text)
 }
 
 func (x *item) readProvider() error {

@@ -114,7 +114,7 @@ func (t *Type) New(r *resource.Resource) (resource.Item, error) {
 	p := parser{r: r}
 	f := &item{t: t, r: r, path: pathOf(r)}
 	if !strings.HasPrefix(f.path, "/") {
-		return nil, &resource.ParamError{Param: "path", Problem: fmt.Sprintf("must be an absolute path, and is %q", f.path)}
+		return nil, &resource.ParamError{Param: "path", Problem: "must be an absolute path" + r.Shown("path", f.path)}
 	}
 	f.params = p.params()
 	for param, text := range map[string]string{"path": f.path, "target": f.target, "staging_location": f.staging, "backup": f.backup} {
@@ -189,14 +189,6 @@ func (p *parser) int(param string, without, least int64) int64 {
 	return n
 }
 
-// shown returns a value for an error message, unless the value is secret.
-func (p *parser) shown(param, value string) string {
-	if p.r.Secret(param) {
-		return ""
-	}
-	return fmt.Sprintf(", and is %q", value)
-}
-
 func (p *parser) params() (v params) {
 	v.ensure, v.target = p.text("ensure"), p.text("target")
 	v.content, v.hasContent = p.content()
@@ -263,11 +255,11 @@ func (p *parser) mode() *mode {
 	}
 	m, ok := parseMode(text)
 	if !ok {
-		p.bad("mode", "must be an octal mode such as '0644', or a symbolic mode such as 'u=rw,go=r'%s", p.shown("mode", text))
+		p.bad("mode", "must be an octal mode such as '0644', or a symbolic mode such as 'u=rw,go=r'%s", p.r.Shown("mode", text))
 		return nil
 	}
 	if _, err := m.apply(0, false); err != nil { // the same error for any file
-		p.bad("mode", "cannot be used: %v%s", err, p.shown("mode", text))
+		p.bad("mode", "cannot be used: %v%s", err, p.r.Shown("mode", text))
 		return nil
 	}
 	return &m
@@ -296,10 +288,10 @@ func (p *parser) sources() []string {
 		case "http", "https":
 			p.bad("source", "is an HTTP URL, and bolt does not download sources: use a file in a module")
 		default:
-			p.bad("source", "must be an absolute path, a puppet: URL or a file: URL%s", p.shown("source", source))
+			p.bad("source", "must be an absolute path, a puppet: URL or a file: URL%s", p.r.Shown("source", source))
 		}
 		if scheme == "puppet" && !strings.HasPrefix(rest, "//") {
-			p.bad("source", "must be a URL such as puppet:///modules/m/f%s", p.shown("source", source))
+			p.bad("source", "must be a URL such as puppet:///modules/m/f%s", p.r.Shown("source", source))
 		}
 		sources[i] = source
 	}
@@ -317,7 +309,7 @@ func (p *parser) how() (v how) {
 		v.mark = "%"
 	}
 	if v.staging = p.text("staging_location"); v.staging != "" && !strings.HasPrefix(v.staging, "/") {
-		p.bad("staging_location", "must be an absolute path%s", p.shown("staging_location", v.staging))
+		p.bad("staging_location", "must be an absolute path%s", p.r.Shown("staging_location", v.staging))
 	}
 	v.permissions = p.text("source_permissions")
 	if v.recurse = p.text("recurse"); v.recurse == "false" {
@@ -331,7 +323,7 @@ func (p *parser) how() (v how) {
 	case v.backup == "true":
 		v.backup = ".puppet-bak"
 	case strings.ContainsRune(v.backup, '/') && v.backup[0] == '.':
-		p.bad("backup", "must not have a slash in it%s", p.shown("backup", v.backup))
+		p.bad("backup", "must not have a slash in it%s", p.r.Shown("backup", v.backup))
 	}
 	return v
 }

@@ -96,7 +96,7 @@ func (i *item) encoding(r *resource.Resource) error {
 		}
 		return nil
 	}
-	return &resource.ParamError{Param: "encoding", Problem: fmt.Sprintf("must be UTF-8, US-ASCII or ISO-8859-1, and is %q", name)}
+	return &resource.ParamError{Param: "encoding", Problem: "must be UTF-8, US-ASCII or ISO-8859-1" + r.Shown("encoding", name)}
 }
 
 func pattern(r *resource.Resource, param string, given bool) (*regexp.Regexp, error) {

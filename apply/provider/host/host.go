@@ -40,7 +40,7 @@ func (t hostType) New(r *resource.Resource) (resource.Item, error) {
 	}
 	for part := range strings.SplitSeq(strings.TrimRight(name, "."), ".") {
 		if !label().MatchString(part) {
-			return nil, &resource.ParamError{Param: "name", Problem: fmt.Sprintf("must be a host name, and is %q", name)}
+			return nil, &resource.ParamError{Param: "name", Problem: "must be a host name" + r.Shown("name", name)}
 		}
 	}
 	i.Name = name

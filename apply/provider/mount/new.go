@@ -45,7 +45,7 @@ func (mountType) New(r *resource.Resource) (resource.Item, error) {
 		return nil, err
 	}
 	if provider != "" && provider != "parsed" {
-		return nil, bad("provider", "must be parsed, and is %q", provider)
+		return nil, bad("provider", "must be parsed%s", r.Shown("provider", provider))
 	}
 	return x, x.check()
 }
@@ -57,9 +57,9 @@ func bad(param, format string, a ...any) error {
 func (x *item) check() error {
 	switch {
 	case x.name == "" || strings.ContainsAny(x.name, "\n\x00") || strings.HasPrefix(x.name, "-"):
-		return bad("name", "must be the path of a mount, and is %q", x.name)
+		return bad("name", "must be the path of a mount%s", x.r.Shown("name", x.name))
 	case x.target != "" && !path.IsAbs(x.target):
-		return bad("target", "must be an absolute path, and is %q", x.target)
+		return bad("target", "must be an absolute path%s", x.r.Shown("target", x.target))
 	case x.want[dump] != "0" && x.want[dump] != "1":
 		return bad("dump", "must be 0 or 1")
 	}

@@ -175,7 +175,7 @@ func (it *item) wanted(ensure string) error {
 		return &resource.ParamError{Param: "ensure", Problem: "is disabled, which is for modules of dnf: bolt cannot apply them"}
 	default:
 		if strings.HasPrefix(ensure, "-") || strings.ContainsAny(ensure, "\n\x00") {
-			return &resource.ParamError{Param: "ensure", Problem: fmt.Sprintf("must be a state or a version, and is %q", ensure)}
+			return &resource.ParamError{Param: "ensure", Problem: "must be a state or a version" + it.r.Shown("ensure", ensure)}
 		}
 		it.wish, it.version = version, ensure
 	}

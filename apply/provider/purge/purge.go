@@ -60,7 +60,7 @@ func (t purgeType) New(r *resource.Resource) (resource.Item, error) {
 	known := types.Find(name)
 	switch {
 	case known == nil && t[i.name] == nil:
-		return nil, &resource.ParamError{Param: "name", Problem: fmt.Sprintf("must be a resource type, and is %q", name)}
+		return nil, &resource.ParamError{Param: "name", Problem: "must be a resource type" + i.r.Shown("name", name)}
 	case i.purge && known != nil && !slices.Contains(known.Properties, "ensure"):
 		return nil, &resource.ParamError{Param: "purge", Problem: fmt.Sprintf("cannot be true for %s: the type has no parameter ensure", name)}
 	}
@@ -82,7 +82,7 @@ func (i *item) limits() error {
 		i.system = noLimit
 	default:
 		if i.system, err = strconv.ParseInt(text, 10, 64); err != nil || i.system < 0 {
-			return &resource.ParamError{Param: "unless_system_user", Problem: fmt.Sprintf("must be true, false or the number of a user, and is %q", text)}
+			return &resource.ParamError{Param: "unless_system_user", Problem: "must be true, false or the number of a user" + i.r.Shown("unless_system_user", text)}
 		}
 	}
 	texts, _, err := i.r.Texts("unless_uid")

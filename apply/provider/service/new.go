@@ -29,7 +29,7 @@ func (serviceType) New(r *resource.Resource) (resource.Item, error) {
 		}
 	}
 	if x.name == "" || strings.HasPrefix(x.name, "-") || strings.ContainsAny(x.name, "\n\x00") {
-		return nil, bad("name", "must be the name of a service, and is %q", x.name)
+		return nil, bad("name", "must be the name of a service%s", r.Shown("name", x.name))
 	}
 	switch x.ensure {
 	case "true":

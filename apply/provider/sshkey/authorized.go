@@ -56,7 +56,7 @@ func (a *authorized) New(r *resource.Resource) (resource.Item, error) {
 		i.Name = name
 	}
 	if i.Name == "" || strings.ContainsAny(i.Name, "\r\n") || strings.TrimSpace(i.Name) != i.Name {
-		return nil, &resource.ParamError{Param: "name", Problem: fmt.Sprintf("must be one line without blanks around it, and is %q", i.Name)}
+		return nil, &resource.ParamError{Param: "name", Problem: "must be one line without blanks around it" + r.Shown("name", i.Name)}
 	}
 	ensure, _, err := r.Text("ensure")
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *authorized) New(r *resource.Resource) (resource.Item, error) {
 	case p.user == "" && p.target == "":
 		return nil, errors.New("one of the parameters user and target is needed")
 	case p.target != "" && !strings.HasPrefix(p.target, "/"):
-		return nil, &resource.ParamError{Param: "target", Problem: fmt.Sprintf("must be an absolute path, and is %q", p.target)}
+		return nil, &resource.ParamError{Param: "target", Problem: "must be an absolute path" + r.Shown("target", p.target)}
 	}
 	drop, err := r.Bool("drop_privileges", true)
 	if err != nil {

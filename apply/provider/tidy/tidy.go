@@ -59,7 +59,7 @@ func (Type) New(r *resource.Resource) (resource.Item, error) {
 		t.path = p
 	}
 	if !strings.HasPrefix(t.path, "/") {
-		return nil, bad("path", "must be an absolute path, and is %q", t.path)
+		return nil, bad("path", "must be an absolute path%s", r.Shown("path", t.path))
 	}
 	t.path = filepath.Clean(t.path)
 	for _, read := range []func() error{t.readRecurse, t.readMatches, t.readTests} {
@@ -86,7 +86,7 @@ func (t *item) readRecurse() error {
 		t.levels = -1
 	default:
 		if t.levels, err = strconv.Atoi(text); err != nil || t.levels < 0 {
-			return bad("recurse", "must be true, false, inf or a number of levels, and is %q", text)
+			return bad("recurse", "must be true, false, inf or a number of levels%s", t.r.Shown("recurse", text))
 		}
 	}
 	most, err := t.r.Int("max_files", 0)

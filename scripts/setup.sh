@@ -43,6 +43,7 @@ kadmin.local krb5-admin-server
 kinit krb5-user
 zsh zsh
 /usr/lib/postgresql postgresql
+mariadbd mariadb-server
 /usr/share/puppetdb/puppetdb.jar puppetdb dbconfig-no-thanks
 '
 peers='

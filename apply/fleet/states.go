@@ -20,7 +20,7 @@ const kindState = "bolt/resource-state-error"
 
 // Showable returns the types whose resources States shows.
 func Showable() []string {
-	return []string{"cron", "file", "group", "host", "mount", "package", "service", "ssh_authorized_key", "sshkey", "user"}
+	return []string{"cron", "file", "group", "host", "mount", "mysql_database", "mysql_grant", "mysql_user", "package", "service", "ssh_authorized_key", "sshkey", "user"}
 }
 
 // CanShow reports whether States shows a resource, or all of a type if the reference has no title.

@@ -14,6 +14,7 @@ import (
 	"bolt/apply/provider/host"
 	"bolt/apply/provider/ini"
 	"bolt/apply/provider/mount"
+	"bolt/apply/provider/mysql"
 	"bolt/apply/provider/notify"
 	"bolt/apply/provider/pkg"
 	"bolt/apply/provider/purge"
@@ -44,6 +45,11 @@ func All() map[string]resource.Type {
 		"Ini_setting":        ini.Setting(),
 		"Ini_subsetting":     ini.Subsetting(),
 		"Mount":              mount.Type(),
+		"Mysql_database":     mysql.Database(),
+		"Mysql_datadir":      mysql.Datadir(),
+		"Mysql_grant":        mysql.Grant(),
+		"Mysql_plugin":       mysql.Plugin(),
+		"Mysql_user":         mysql.User(),
 		"Notify":             notify.Type(),
 		"Package":            pkg.Type(),
 		"Selboolean":         selinux.Boolean(),

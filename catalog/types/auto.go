@@ -26,9 +26,10 @@ func Auto(c *catalog.Catalog) func(r *catalog.Resource) []catalog.Ref {
 // An auto collects references of one resource.
 type auto struct {
 	c      *catalog.Catalog
-	paths  map[string]catalog.Ref // of files, by path; nil before it is needed
-	mounts map[string]catalog.Ref // of mounts, by path; nil before it is needed
-	gids   map[int64]catalog.Ref  // of groups; nil before it is needed
+	paths  map[string]catalog.Ref      // of files, by path; nil before it is needed
+	mounts map[string]catalog.Ref      // of mounts, by path; nil before it is needed
+	gids   map[int64]catalog.Ref       // of groups; nil before it is needed
+	in     map[catalog.Ref]catalog.Ref // the containers of resources; nil before it is needed
 	refs   []catalog.Ref
 }
 
@@ -42,6 +43,11 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"File_line":          func(a *auto, r *catalog.Resource) { a.named(r, "path") },
 	"Ini_setting":        (*auto).setting,
 	"Mount":              (*auto).mount,
+	"Mysql_database":     (*auto).mysql,
+	"Mysql_datadir":      func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
+	"Mysql_grant":        (*auto).mysqlGrant,
+	"Mysql_plugin":       func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
+	"Mysql_user":         (*auto).mysql,
 	"Package":            (*auto).pkg,
 	"Selmodule":          (*auto).selmodule,
 	"Ssh_authorized_key": func(a *auto, r *catalog.Resource) { a.user(r, "user") },
@@ -292,5 +298,42 @@ func (a *auto) setting(r *catalog.Resource) {
 func (a *auto) repository(*catalog.Resource) {
 	for _, name := range []string{"git", "git-core", "mercurial", "subversion"} {
 		a.add("Package", name)
+	}
+}
+
+// mysqlDefaults is the file with the credentials of the client of MySQL.
+const mysqlDefaults = "/root/.my.cnf"
+
+// mysql depends on the credentials of the client and on the server.
+func (a *auto) mysql(r *catalog.Resource) {
+	a.at(mysqlDefaults)
+	a.class(r, "Mysql::Server")
+}
+
+// mysqlGrant depends on the credentials of the client and on its user.
+func (a *auto) mysqlGrant(r *catalog.Resource) {
+	a.at(mysqlDefaults)
+	if user, is := r.Params.Value("user").(string); is {
+		a.add("Mysql_user", user)
+	}
+}
+
+// class adds a class, unless the resource is in it.
+func (a *auto) class(r *catalog.Resource, name string) {
+	if a.in == nil {
+		a.in = make(map[catalog.Ref]catalog.Ref, len(a.c.Edges))
+		for _, e := range a.c.Edges {
+			a.in[e.Target] = e.Source
+		}
+	}
+	class := catalog.Ref{Type: "Class", Title: name}
+	at, contained := r.Ref, true
+	for range len(a.in) + 1 { // edges of a wrong catalog can be a cycle
+		if at, contained = a.in[at]; !contained || at == class {
+			break
+		}
+	}
+	if !contained {
+		a.refs = append(a.refs, class)
 	}
 }

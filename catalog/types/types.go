@@ -3,11 +3,11 @@
 //
 // The types are those of Puppet's core, of the modules that its packages contain (cron, host,
 // mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in common use:
-// stdlib, concat, inifile, archive, vcsrepo and augeasproviders_sysctl. Find returns nil for
+// stdlib, concat, inifile, archive, vcsrepo, augeasproviders_sysctl and mysql. Find returns nil for
 // all others, whose parameters are unknown.
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
-// (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0).
+// (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3).
 package types
 
 import (
@@ -95,6 +95,12 @@ func all() []Type {
 			"section setting subsetting subsetting_separator subsetting_key_val_separator path show_diff key_val_separator quote_char "+
 				"use_exact_match insert_type insert_value delete_if_empty provider")),
 		row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
+		of("mysql", row("mysql_database", "name", "ensure charset collate", "provider")),
+		of("mysql", row("mysql_datadir", "datadir", "ensure", "basedir user defaults_extra_file insecure log_error provider")),
+		of("mysql", row("mysql_grant", "name", "ensure privileges table user options", "provider")),
+		of("mysql", row("mysql_plugin", "name", "ensure soname", "provider")),
+		of("mysql", row("mysql_user", "name",
+			"ensure password_hash plugin max_user_connections max_connections_per_hour max_queries_per_hour max_updates_per_hour tls_options", "provider")),
 		row("notify", "name", "message", "withpath"),
 		shared(row("package", "name", "ensure package_settings flavor mark",
 			"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+

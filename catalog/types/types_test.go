@@ -35,7 +35,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, key := range map[string]string{
 		"anchor": "name", "archive": "path", "concat_file": "path", "concat_fragment": "name", "file_line": "name", "ini_setting": "name",
-		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path",
+		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path", "mysql_user": "name", "mysql_database": "name", "mysql_grant": "name", "mysql_plugin": "name", "mysql_datadir": "datadir",
 	} {
 		if f := types.Find(name); f == nil || f.Key != key || !f.Unique || f.Has("contents") {
 			t.Errorf("%s is %+v", name, f)
@@ -64,18 +64,22 @@ func TestAuto(t *testing.T) {
 		"a user under another title": {[]string{resource("File[/x]", `"owner":"u"`), resource("User[the user]", `"name":"u"`)}, "the user /x"},
 		"a command": {[]string{resource("Exec[/bin/x -a]", `"cwd":"/c","user":"u","unless":["/bin/y","test -e /z"]`), resource("File[/c]", ""), resource("File[/bin/x]", ""), resource("File[/bin/y]", ""), resource("User[u]", ""), resource("File[/z]", "")},
 			"/c /bin/x /bin/y u /bin/x -a /z"},
-		"a command as a list": {[]string{resource("Exec[e]", `"command":["/bin/x","/bin/y"],"onlyif":[["/bin/z","a"]]`), resource("File[/bin/x]", ""), resource("File[/bin/z]", ""), resource("File[/bin/y]", "")}, "/bin/x /bin/z e /bin/y"},
-		"a quoted command":    {[]string{resource("Exec[e]", `"command":"\"/o p/x\" a"`), resource("File[/o p/x]", "")}, "/o p/x e"},
-		"a package":           {[]string{resource("Package[p]", `"source":"/p.deb"`), resource("File[/p.deb]", "")}, "/p.deb p"},
-		"groups":              {[]string{resource("User[u]", `"gid":"100","groups":["a","b"]`), resource("Group[a]", ""), resource("Group[c]", `"gid":100`), resource("Group[d]", `"gid":"101"`)}, "a c u d"},
-		"mounts":              {[]string{resource("Mount[/a/b]", ""), resource("Mount[/a]", "")}, "/a /a/b"},
-		"a line":              {[]string{resource("File_line[l]", `"path":"/f","line":"x"`), resource("File[/f]", "")}, "/f l"},
-		"a setting":           {[]string{resource("Ini_setting[s]", `"path":"/d/f"`), resource("File[/d/f]", ""), resource("File[/d]", "")}, "/d s /d/f"},
-		"a kernel parameter":  {[]string{resource("Sysctl[k]", `"target":"/f"`), resource("File[/f]", "")}, "/f k"},
-		"a made file":         {[]string{resource("Concat_file[c]", `"path":"/d/e/f","owner":"u"`), resource("File[/d]", ""), resource("User[u]", "")}, "/d u c"},
-		"an archive":          {[]string{resource("Archive[/d/a.tgz]", `"extract_path":"/e"`), resource("File[/d]", ""), resource("File[/e]", ""), resource("Exec[install_gsutil]", "")}, "/d /e install_gsutil /d/a.tgz"},
-		"a repository":        {[]string{resource("Vcsrepo[/r]", ""), resource("Package[git]", ""), resource("Package[x]", "")}, "git /r x"},
-		"a cron job":          {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
+		"a command as a list":  {[]string{resource("Exec[e]", `"command":["/bin/x","/bin/y"],"onlyif":[["/bin/z","a"]]`), resource("File[/bin/x]", ""), resource("File[/bin/z]", ""), resource("File[/bin/y]", "")}, "/bin/x /bin/z e /bin/y"},
+		"a quoted command":     {[]string{resource("Exec[e]", `"command":"\"/o p/x\" a"`), resource("File[/o p/x]", "")}, "/o p/x e"},
+		"a package":            {[]string{resource("Package[p]", `"source":"/p.deb"`), resource("File[/p.deb]", "")}, "/p.deb p"},
+		"groups":               {[]string{resource("User[u]", `"gid":"100","groups":["a","b"]`), resource("Group[a]", ""), resource("Group[c]", `"gid":100`), resource("Group[d]", `"gid":"101"`)}, "a c u d"},
+		"mounts":               {[]string{resource("Mount[/a/b]", ""), resource("Mount[/a]", "")}, "/a /a/b"},
+		"a line":               {[]string{resource("File_line[l]", `"path":"/f","line":"x"`), resource("File[/f]", "")}, "/f l"},
+		"a setting":            {[]string{resource("Ini_setting[s]", `"path":"/d/f"`), resource("File[/d/f]", ""), resource("File[/d]", "")}, "/d s /d/f"},
+		"a kernel parameter":   {[]string{resource("Sysctl[k]", `"target":"/f"`), resource("File[/f]", "")}, "/f k"},
+		"a made file":          {[]string{resource("Concat_file[c]", `"path":"/d/e/f","owner":"u"`), resource("File[/d]", ""), resource("User[u]", "")}, "/d u c"},
+		"an archive":           {[]string{resource("Archive[/d/a.tgz]", `"extract_path":"/e"`), resource("File[/d]", ""), resource("File[/e]", ""), resource("Exec[install_gsutil]", "")}, "/d /e install_gsutil /d/a.tgz"},
+		"a repository":         {[]string{resource("Vcsrepo[/r]", ""), resource("Package[git]", ""), resource("Package[x]", "")}, "git /r x"},
+		"a database":           {[]string{resource("Mysql_database[d]", ""), resource("File[/root/.my.cnf]", ""), resource("Class[Mysql::Server]", "")}, "/root/.my.cnf d"},
+		"a user of a database": {[]string{resource("Mysql_user[u@h]", ""), resource("Mysql_plugin[p]", ""), resource("File[x]", `"path":"/root/.my.cnf"`)}, "x u@h p"},
+		"a grant":              {[]string{resource("Mysql_grant[u@h/d.*]", `"user":"u@h"`), resource("Mysql_user[u@h]", "")}, "u@h u@h/d.*"},
+		"a data directory":     {[]string{resource("Mysql_datadir[/d]", ""), resource("Package[mysql-server]", "")}, "mysql-server /d"},
+		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 	} {
 		c := parse(t, k.list...)
 		list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
@@ -85,6 +89,25 @@ func TestAuto(t *testing.T) {
 		}
 		if err != nil || strings.Join(got, " ") != k.want {
 			t.Errorf("%s: %q, %v, want %q", name, strings.Join(got, " "), err, k.want)
+		}
+	}
+}
+
+// A resource that the class of its server contains does not wait for the class.
+func TestAutoOfContainer(t *testing.T) {
+	c, err := catalog.Parse([]byte(`{"resources":[` + resource("Class[Mysql::Server]", "") + "," + resource("Class[Mysql::Server::Root]", "") + "," + resource("Mysql_user[in@h]", "") + "," + resource("Mysql_user[out@h]", "") +
+		`],"edges":[{"source":"Class[Mysql::Server]","target":"Class[Mysql::Server::Root]"},{"source":"Class[Mysql::Server::Root]","target":"Mysql_user[in@h]"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	auto := types.Auto(c)
+	for _, r := range c.Resources() {
+		want := 0
+		if r.Title == "out@h" {
+			want = 1
+		}
+		if refs := auto(r); len(refs) != want {
+			t.Errorf("%s: %v", r.Ref, refs)
 		}
 	}
 }

@@ -70,7 +70,11 @@ esac
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 missing=$(echo "$needs" | while read -r program package; do
-	[ -z "$program" ] || [ -e "$program" ] || command -v "$program" >/dev/null || echo "$package"
+	case $program in
+	'') ;;
+	/*) [ -e "$program" ] || echo "$package" ;; # another directory has the name puppet, too
+	*) command -v "$program" >/dev/null || echo "$package" ;;
+	esac
 done)
 [ -z "$headers" ] || [ -e "$headers" ] || missing="$missing libc6-dev"
 # shellcheck disable=SC2086,SC2116

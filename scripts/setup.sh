@@ -21,6 +21,7 @@ tests='
 augtool augeas-tools
 bzip2 bzip2
 curl curl
+/usr/sbin/iptables iptables
 make make
 gcc gcc
 sudo sudo

@@ -3,6 +3,7 @@ package provider
 
 import (
 	"bolt/apply/provider/account"
+	"bolt/apply/provider/alternatives"
 	"bolt/apply/provider/anchor"
 	"bolt/apply/provider/archive"
 	"bolt/apply/provider/augeas"
@@ -31,6 +32,8 @@ import (
 // All returns the types, by capitalized name.
 func All() map[string]resource.Type {
 	types := map[string]resource.Type{
+		"Alternative_entry":  alternatives.Entry(),
+		"Alternatives":       alternatives.Type(),
 		"Anchor":             anchor.Type(),
 		"Archive":            archive.Type(),
 		"Augeas":             augeas.Type(),

@@ -35,6 +35,7 @@ type auto struct {
 
 // autos are the rules of the types that have rules.
 var autos = map[string]func(*auto, *catalog.Resource){
+	"Alternatives":       (*auto).alternative,
 	"Archive":            (*auto).archive,
 	"Concat_file":        (*auto).file, // the rules of the file that it makes
 	"Cron":               func(a *auto, r *catalog.Resource) { a.user(r, "user") },
@@ -335,5 +336,25 @@ func (a *auto) class(r *catalog.Resource, name string) {
 	}
 	if !contained {
 		a.refs = append(a.refs, class)
+	}
+}
+
+// alternative depends on the entries that make its path one of the choices.
+func (a *auto) alternative(r *catalog.Resource) {
+	file, is := r.Params.Value("path").(string)
+	if !is {
+		return
+	}
+	for _, e := range a.c.Resources() {
+		if e.Type != "Alternative_entry" || e.Virtual {
+			continue
+		}
+		name, is := e.Params.Value("name").(string)
+		if !is {
+			name, _, _ = strings.Cut(e.Title, ":")
+		}
+		if name == file {
+			a.refs = append(a.refs, e.Ref)
+		}
 	}
 }

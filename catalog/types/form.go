@@ -90,6 +90,10 @@ func between(numbers, names string) string {
 // forms are the forms of the parameters that cannot have every value, by types.
 var forms = sync.OnceValue(func() map[string]map[string]form {
 	return map[string]map[string]form{
+		"alternative_entry": formed(
+			[3]string{"altlink", somePath, "be an absolute path"},
+			[3]string{"priority", `^[-+]?[0-9][0-9_a-fA-Fx]*$`, "be a whole number"},
+		),
 		"archive": formed(append(each(fetched, "be a URL or an absolute path", "source", "url", "checksum_url", "digest_url"),
 			append(each(somePath, "be an absolute path", "extract_path", "target", "temp_dir"),
 				[3]string{"checksum", `^(|true|false|undef|.*\b[0-9a-f]{5,128}\b.*)$`, "be a hexadecimal digest, true or false"},

@@ -15,6 +15,15 @@ type rule func(r *catalog.Resource) (param, problem string)
 // rules are the rules of the types that have rules.
 var rules = sync.OnceValue(func() map[string]rule {
 	return map[string]rule{
+		"alternatives": func(r *catalog.Resource) (param, problem string) {
+			switch mode := r.Params.Value("mode"); {
+			case mode == "auto" && given(r, "path"):
+				return "mode", "cannot be auto, because path is given"
+			case mode == "manual" && !given(r, "path"):
+				return "mode", "cannot be manual without path"
+			}
+			return "", ""
+		},
 		"archive": func(r *catalog.Resource) (param, problem string) {
 			if given(r, "source") && given(r, "url") {
 				return "url", "cannot be used together with source"

@@ -68,6 +68,8 @@ var byName = sync.OnceValue(func() map[string]*Type {
 // all returns the types. A row has the key, the properties and the other parameters.
 func all() []Type {
 	return []Type{
+		of("alternatives", shared(row("alternative_entry", "name", "ensure altlink_ro altname priority", "altlink provider"), "altlink")),
+		of("alternatives", row("alternatives", "name", "path mode", "provider")),
 		of("stdlib", row("anchor", "name", "", "")),
 		of("archive", row("archive", "path", "ensure creates",
 			"filename extract extract_path target extract_command temp_dir extract_flags cleanup source url cookie checksum digest_string "+

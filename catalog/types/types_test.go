@@ -80,6 +80,7 @@ func TestAuto(t *testing.T) {
 		"a grant":              {[]string{resource("Mysql_grant[u@h/d.*]", `"user":"u@h"`), resource("Mysql_user[u@h]", "")}, "u@h u@h/d.*"},
 		"a data directory":     {[]string{resource("Mysql_datadir[/d]", ""), resource("Package[mysql-server]", "")}, "mysql-server /d"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
+		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {
 		c := parse(t, k.list...)
 		list, err := order.Of(c, order.Options{Auto: types.Auto(c)})

@@ -115,10 +115,26 @@ var withAgents = [...]string{
 	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
 }
 
-// applied are the types of modules (stdlib, archive, concat, inifile, augeasproviders_sysctl, vcsrepo, mysql) that bolt applies itself, so
+// applied are the types of modules that bolt applies itself, such as those of stdlib and archive, so
 // that the modules are not needed for them. A module that defines such a type comes first.
-var applied = [...]string{"anchor", "archive", "concat_file", "concat_fragment", "file_line", "ini_setting", "ini_subsetting",
-	"mysql_database", "mysql_datadir", "mysql_grant", "mysql_plugin", "mysql_user", "sysctl", "vcsrepo"}
+var applied = [...]string{
+	"alternative_entry",
+	"alternatives",
+	"anchor",
+	"archive",
+	"concat_file",
+	"concat_fragment",
+	"file_line",
+	"ini_setting",
+	"ini_subsetting",
+	"mysql_database",
+	"mysql_datadir",
+	"mysql_grant",
+	"mysql_plugin",
+	"mysql_user",
+	"sysctl",
+	"vcsrepo",
+}
 
 // resourceType finds types of resources that are written in Ruby.
 func (l *Loader) resourceType(ctx context.Context, name string) (*eval.Definition, error) {

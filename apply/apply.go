@@ -45,6 +45,9 @@ type Options struct {
 	// Tags are the tags of the resources that are applied; nil for all. Resources with
 	// one of SkipTags are not applied.
 	Tags, SkipTags []string
+	// Sema is the number of resources that are applied at a time, besides the limits that resources have themselves; 0 for no limit. Resources
+	// that are applied together count as one.
+	Sema int
 	// Workers is the number of Parallel items that are applied at a time; 0 for 64.
 	Workers int
 	// Stop ends the run early when it is closed: items that have begun are finished, and the rest
@@ -125,11 +128,11 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 	if run.o.Workers == 0 {
 		run.o.Workers = defaultWorkers
 	}
-	points, err := order.Graph(c, order.Options{Auto: types.Auto(c)})
+	points, err := order.Graph(c, types.Order(c))
 	if err != nil {
 		return nil, err
 	}
-	p := preparation{run: run, catalog: c}
+	p := preparation{run: run, catalog: c, free: c.Free()}
 	for _, point := range points {
 		p.add(&point)
 	}
@@ -139,6 +142,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 			run.steps[s.To].waits++
 		}
 	}
+	run.group()
 	p.makeSchedules()
 	p.checkBuckets()
 	if len(p.unknown) > 0 {
@@ -151,6 +155,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 type preparation struct {
 	run     *Run
 	catalog *catalog.Catalog
+	free    func(*catalog.Resource) bool
 	unknown []*catalog.Resource
 	errs    []error
 }
@@ -187,10 +192,20 @@ func (p *preparation) add(point *order.Point) {
 		return
 	}
 	before := len(p.errs)
-	s.resource = p.plain(r)
+	s.resource, s.free = p.plain(r), p.free(r)
 	p.run.conceal(s)
+	if types.HasMeta(r) { // types.Check reports its problems
+		s.meta.Meta, _ = types.MetaOf(s.resource.Params.Value(types.MetaParam))
+	}
 	for _, e := range types.Check(r) {
+		if s.meta.Hidden && e.Param != types.MetaParam {
+			continue
+		}
 		p.fail(r, &resource.ParamError{Param: e.Param, Problem: e.Problem})
+	}
+	if s.meta.Hidden {
+		p.run.byRef[r.Ref], s.item = s, broken{}
+		return
 	}
 	p.checkNUL(r, s.resource.Params)
 	p.claim(r, s)

@@ -43,7 +43,7 @@ func (a *attempt) audit(ctx context.Context) {
 		return
 	}
 	name := keyOf(s.ref, s.resource.Params).Title
-	list, err := resource.Show(ctx, s.typ, a.run.host, s.ref.Type, name)
+	list, err := resource.Show(ctx, s.typ, a.host, s.ref.Type, name)
 	list = slices.DeleteFunc(list, func(r *resource.Resource) bool { return keyOf(r.Ref, r.Params).Title != name })
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%d resources have its name", len(list))

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"bolt/apply/report"
@@ -33,6 +34,8 @@ type scheduler struct {
 	work    chan []*attempt
 	results chan []*attempt
 	stopped bool
+	delayed []*step               // wait for their next attempts, by time
+	semas   map[string]*semaphore // by ID
 	summary Summary
 	seq     int
 }
@@ -69,17 +72,33 @@ func (r *Run) Apply(ctx context.Context, sink func(*report.Result)) (*Summary, e
 	}
 	for {
 		s.start(ctx)
-		if s.busy == 0 {
+		if s.busy == 0 && len(s.delayed) == 0 {
 			break
 		}
-		select {
-		case batch := <-s.results:
-			s.finish(batch)
-		case <-r.o.Stop:
-			s.stop()
-		}
+		s.wait(ctx)
 	}
 	return &s.summary, ctx.Err()
+}
+
+// wait takes the next event.
+func (s *scheduler) wait(ctx context.Context) {
+	var due <-chan time.Time
+	var cancelled <-chan struct{}
+	if len(s.delayed) > 0 {
+		timer := time.NewTimer(time.Until(s.delayed[0].tries.at))
+		defer timer.Stop()
+		due, cancelled = timer.C, ctx.Done()
+	}
+	select {
+	case batch := <-s.results:
+		s.finish(ctx, batch)
+	case <-s.o.Stop:
+		s.stop()
+	case <-due:
+		s.wake()
+	case <-cancelled:
+		s.abandon()
+	}
 }
 
 // number gives the items their places in the order of application.
@@ -98,6 +117,7 @@ func (s *scheduler) number() {
 
 func (s *scheduler) stop() {
 	s.stopped, s.o.Stop, s.summary.Stopped = true, nil, true
+	s.abandon()
 }
 
 func (s *scheduler) push(st *step) {
@@ -122,14 +142,25 @@ func (s *scheduler) start(ctx context.Context) {
 		}
 		if reason := s.skip(ctx, st); reason != "" {
 			heap.Pop(&s.queue)
-			s.end(st, skipped(s.Run, st, reason))
+			if len(st.tries.failed) > 0 {
+				s.conclude(st.last(reason))
+			} else {
+				s.end(st, skipped(s.Run, st, reason))
+			}
+			s.yield(st)
 			continue
 		}
 		if !s.turn(st) {
 			return
 		}
 		heap.Pop(&s.queue)
+		if lacks := s.lacking(st, nil); lacks != nil {
+			s.park(st, lacks)
+			continue
+		}
+		held := s.take(st, nil)
 		batch := []*attempt{s.begin(st)}
+		batch[0].held = held
 		if !st.parallel {
 			s.alone = true
 			batch = s.collect(ctx, batch)
@@ -145,7 +176,9 @@ func (s *scheduler) turn(st *step) bool {
 	case s.alone || s.busy >= s.o.Workers:
 		return false
 	case !st.parallel:
-		return s.busy == 0 && s.low == st.index
+		return s.busy == 0 && (st.free || s.low == st.index)
+	case st.free:
+		return true
 	}
 	return len(s.serial) == 0 || st.index <= s.serial[0]
 }
@@ -155,15 +188,19 @@ func (s *scheduler) begin(st *step) *attempt {
 	a := newAttempt(s.Run, st)
 	a.refresh = st.refreshes > 0
 	a.owes = s.owes(st)
+	a.resume()
 	return a
 }
 
 // collect adds the items that follow at once and that their type can apply together with the first one.
 func (s *scheduler) collect(ctx context.Context, batch []*attempt) []*attempt {
 	first := batch[0].s
+	if first.group != nil {
+		return s.gather(ctx, batch)
+	}
 	_, reads := first.typ.(resource.Reader)
 	_, does := first.typ.(resource.Doer)
-	if !reads && !does || first.parent != nil {
+	if !reads && !does || first.parent != nil || first.meta.NoGroup {
 		return batch
 	}
 	last := first
@@ -174,10 +211,12 @@ func (s *scheduler) collect(ctx context.Context, batch []*attempt) []*attempt {
 			s.pass(next)
 			continue
 		}
-		if !s.adjacent(last.index, next.index) || next.typ != first.typ || next.parent != nil || s.skip(ctx, next) != "" {
+		if !s.adjacent(last.index, next.index) || next.typ != first.typ || next.parent != nil || next.group != nil || next.meta.NoGroup ||
+			next.meta.Timeout != first.meta.Timeout || s.skip(ctx, next) != "" || s.lacking(next, batch[0].held) != nil {
 			break
 		}
 		heap.Pop(&s.queue)
+		batch[0].held = s.take(next, batch[0].held)
 		batch = append(batch, s.begin(next))
 		last = next
 	}
@@ -209,12 +248,16 @@ func (s *scheduler) skip(ctx context.Context, st *step) string {
 		return fmt.Sprintf("its schedule %q does not let it be applied now", st.meta.schedule)
 	case st.broken:
 		return fmt.Sprintf("it depends on %s, which failed", st.cause)
+	case st.meta.Hidden:
+		return "it is hidden"
 	}
 	return ""
 }
 
 // attemptAll is the work of a worker. All items of a batch have the same type.
 func attemptAll(ctx context.Context, batch []*attempt) {
+	ctx, end := limited(ctx, batch)
+	defer end()
 	for _, a := range batch {
 		a.generate(ctx)
 	}
@@ -232,6 +275,7 @@ func attemptAll(ctx context.Context, batch []*attempt) {
 	for _, a := range batch {
 		a.compare()
 		a.finish(ctx)
+		a.overran(ctx)
 	}
 }
 
@@ -247,7 +291,7 @@ func readAll(ctx context.Context, batch []*attempt) {
 	for i, a := range batch {
 		items[i] = a.s.item
 	}
-	errs, err := together(len(items), func() []error { return reader.ReadAll(ctx, batch[0].run.host, items) })
+	errs, err := together(len(items), func() []error { return reader.ReadAll(ctx, batch[0].host, items) })
 	for i, a := range batch {
 		if e := cmp.Or(err, errs[i]); e != nil {
 			a.fail("", e)
@@ -270,7 +314,7 @@ func doAll(ctx context.Context, batch []*attempt) {
 	for i, a := range batch {
 		works[i] = resource.Work{Item: a.s.item, Changes: a.planned}
 	}
-	errs, err := together(len(works), func() []error { return doer.DoAll(ctx, batch[0].run.host, works) })
+	errs, err := together(len(works), func() []error { return doer.DoAll(ctx, batch[0].host, works) })
 	for i, a := range batch {
 		a.did(cmp.Or(err, errs[i]))
 	}
@@ -291,25 +335,34 @@ func together(n int, f func() []error) (errs []error, err error) {
 }
 
 // finish takes the attempts that a worker returns.
-func (s *scheduler) finish(batch []*attempt) {
+func (s *scheduler) finish(ctx context.Context, batch []*attempt) {
 	s.busy--
-	for _, a := range batch {
-		if !a.s.parallel {
-			s.alone = false
-		}
-		st := a.s
-		if len(a.children) > 0 && !a.failed() {
-			s.adopt(st, a.children)
-		}
-		if a.found != nil {
-			if s.summary.Audited == nil {
-				s.summary.Audited = make(map[catalog.Ref]map[string]string)
-			}
-			s.summary.Audited[st.ref] = a.found
-		}
-		s.signal(a)
-		s.end(st, &a.result)
+	if !batch[0].s.parallel {
+		s.alone = false
 	}
+	s.release(batch[0].held)
+	for _, a := range batch {
+		if !s.again(ctx, a) {
+			s.conclude(a)
+		}
+	}
+}
+
+// conclude ends a step with its last attempt.
+func (s *scheduler) conclude(a *attempt) {
+	st := a.s
+	a.whole()
+	if len(a.children) > 0 && !a.failed() {
+		s.adopt(st, a.children)
+	}
+	if a.found != nil {
+		if s.summary.Audited == nil {
+			s.summary.Audited = make(map[catalog.Ref]map[string]string)
+		}
+		s.summary.Audited[st.ref] = a.found
+	}
+	s.signal(a)
+	s.end(st, &a.result)
 }
 
 // signal passes the changes of a step to the steps after it.
@@ -387,7 +440,7 @@ func (s *scheduler) leave(st *step, failed bool) {
 		switch {
 		case failed:
 			l.to.broken, l.to.cause = true, st.ref
-		case st.broken && !l.to.broken:
+		case st.broken && !st.gate && !l.to.broken:
 			l.to.broken, l.to.cause = true, st.cause
 		}
 		if l.to.waits--; l.to.waits == 0 {

@@ -11,6 +11,7 @@ import (
 	"bolt/apply/report"
 	"bolt/apply/resource"
 	"bolt/catalog"
+	"bolt/catalog/types"
 )
 
 // A step is a resource that is applied, or a point at which a container is entered or left. Only the
@@ -23,6 +24,10 @@ type step struct {
 	meta     meta
 	hidden   *strings.Replacer // removes secrets from texts; nil if there are none
 	parallel bool
+	free     bool   // it has no order but its relations: a graph declares it
+	group    *group // with which it is applied; nil for none
+	gate     bool   // it stands before the members of a group; it does not pass failures on
+	tries    tries
 	// parent is set for a generated resource.
 	parent *step
 
@@ -52,11 +57,14 @@ type meta struct {
 	loud     bool     // show_diff is not false
 	audit    []string // properties; auditAll is set if they are all of the type
 	auditAll bool
+	types.Meta
 }
 
 func (s *step) adopt(typ resource.Type, item resource.Item) {
 	s.typ, s.item = typ, item
-	_, s.parallel = item.(resource.Parallel)
+	if _, s.parallel = item.(resource.Parallel); s.free && !s.parallel {
+		_, s.parallel = item.(resource.Independent)
+	}
 }
 
 func (s *step) readMeta() (err error) {
@@ -99,10 +107,12 @@ func Tagged(ref catalog.Ref, tags, wanted []string) bool {
 // An attempt is the work on one step, away from the scheduler.
 type attempt struct {
 	run       *Run
+	host      *resource.Host // of run; with a timeout, its Run ends programs
 	s         *step
-	refresh   bool    // the step is to be refreshed
-	owes      []*step // are refreshed if it changes
-	owed      bool    // Options.Owe has them
+	held      []types.Semaphore // by the batch whose first attempt this is
+	refresh   bool              // the step is to be refreshed
+	owes      []*step           // are refreshed if it changes
+	owed      bool              // Options.Owe has them
 	planned   []resource.Change
 	made      []resource.Change
 	children  []*resource.Resource
@@ -113,7 +123,7 @@ type attempt struct {
 }
 
 func newAttempt(run *Run, s *step) *attempt {
-	a := &attempt{run: run, s: s}
+	a := &attempt{run: run, host: run.host, s: s}
 	a.result = report.Result{Ref: s.ref, Status: report.Unchanged, Start: run.host.Now()}
 	if s.parent != nil {
 		a.result.Generated, a.result.Parent = true, s.parent.ref
@@ -144,7 +154,7 @@ func (a *attempt) generate(ctx context.Context) {
 	defer a.guard()
 	if g, is := a.s.item.(resource.Generator); is {
 		var err error
-		if a.children, err = g.Generate(ctx, a.run.host); err != nil {
+		if a.children, err = g.Generate(ctx, a.host); err != nil {
 			a.fail("", err)
 		}
 	}
@@ -153,7 +163,7 @@ func (a *attempt) generate(ctx context.Context) {
 // read finds the state of the item.
 func (a *attempt) read(ctx context.Context) {
 	defer a.guard()
-	if err := a.s.item.Read(ctx, a.run.host); err != nil {
+	if err := a.s.item.Read(ctx, a.host); err != nil {
 		a.fail("", err)
 	}
 }
@@ -181,7 +191,7 @@ func (a *attempt) plan() bool {
 		a.result.Status = report.Noop
 		return false
 	}
-	if a.run.o.Owe != nil && len(a.owes) > 0 {
+	if a.run.o.Owe != nil && len(a.owes) > 0 && !a.owed {
 		refs := make([]catalog.Ref, len(a.owes))
 		for i, to := range a.owes {
 			refs[i] = to.ref
@@ -235,7 +245,7 @@ func (a *attempt) change(ctx context.Context, c *resource.Change) (diff string, 
 		}
 	}()
 	diff = a.diff(c)
-	return diff, a.s.item.Do(ctx, a.run.host, c)
+	return diff, a.s.item.Do(ctx, a.host, c)
 }
 
 // did records changes that were made together with those of other resources.
@@ -269,7 +279,7 @@ func (a *attempt) finish(ctx context.Context) {
 	if len(a.planned) == 0 {
 		a.changing()
 	}
-	if err := r.Refresh(ctx, a.run.host, a.made); err != nil {
+	if err := r.Refresh(ctx, a.host, a.made); err != nil {
 		a.event(report.Event{Name: "refresh", Outcome: report.Failure, Message: fmt.Sprintf("the refresh failed: %s", err)})
 		a.result.Status = report.Failed
 		return

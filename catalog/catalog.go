@@ -148,7 +148,9 @@ type Catalog struct {
 	CodeID      string // of the code's commit; "" if it is unknown
 	Tags        []string
 	Classes     []string // names in lower case, in the order of evaluation
-	Edges       []Edge
+	// Graph is set if the program was a graph in YAML: the resources that it declares itself have no order but their relations (Free).
+	Graph bool
+	Edges []Edge
 	// Files are the metadata of resources with one source, by FileKey of the resource. Trees are the metadata
 	// of resources with recurse, by title.
 	Files map[string]*FileMeta
@@ -235,6 +237,17 @@ func (c *Catalog) Map(f func(*Resource) (*Resource, error)) (*Catalog, error) {
 
 // Find returns a resource by its title, nil if there is none.
 func (c *Catalog) Find(r Ref) *Resource { return c.byRef[r] }
+
+// Free returns the function that reports whether a resource has no order but its relations: it is declared by a graph itself, and not by a
+// class or defined type that the graph declares.
+func (c *Catalog) Free() func(r *Resource) bool {
+	if !c.Graph {
+		return func(*Resource) bool { return false }
+	}
+	in := c.Containers()
+	top := Ref{Type: "Class", Title: "main"}
+	return func(r *Resource) bool { return in[r.Ref] == top && !r.Container() }
+}
 
 // Containers returns, for each resource that another one contains, the container that
 // the first edge names.

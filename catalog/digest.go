@@ -35,6 +35,8 @@ func (c *Catalog) Digest() string {
 // parameters, so that a catalog that would show a secret differs from a catalog that
 // would not.
 //
+// It has whether the catalog is that of a graph, which has no order but relations.
+//
 // It does not have the node, the environment, versions, tags, aliases, files and lines of
 // declarations, parameters of classes and defined types, virtual resources, and the
 // origin of a file's content.
@@ -62,7 +64,11 @@ func (c *Catalog) Canonical() []byte {
 		b = ordered.AppendString(append(b, '['), e.Source.String())
 		b = append(ordered.AppendString(append(b, ','), e.Target.String()), ']')
 	}
-	return append(b, `]}`...)
+	b = append(b, ']')
+	if c.Graph {
+		b = append(b, `,"graph":true`...)
+	}
+	return append(b, '}')
 }
 
 func (c *Catalog) sortedEdges() []Edge {

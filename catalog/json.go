@@ -100,6 +100,7 @@ func (in *reader) catalog(m *ordered.Map) *Catalog {
 		CodeID:      in.text(m, "code_id", ""),
 		Tags:        in.texts(m, "tags", ""),
 		Classes:     in.texts(m, "classes", ""),
+		Graph:       m.Value("graph") == true,
 	}
 	if _, stored := m.Get("certname"); stored {
 		c.Name = in.text(m, "certname", "")
@@ -275,6 +276,9 @@ func (c *Catalog) MarshalJSON() ([]byte, error) {
 	w.add(`,"catalog_uuid":`, ordered.Optional(c.UUID))
 	w.add(`,"catalog_format":`, int64(catalogFormat))
 	w.text(`,"environment":`, c.Environment)
+	if c.Graph {
+		w.put(`,"graph":true`)
+	}
 	w.put(`,"resources":[`)
 	first := true
 	for _, r := range c.resources {

@@ -24,6 +24,7 @@ type Delivery struct {
 	By             string // the user for whom it runs
 	Noop, Diffs    bool
 	Tags, SkipTags []string
+	Sema           int // resources that are applied at a time on a target; 0 for no limit
 	// Puppet applies with the Puppet that is installed on the target, with these Plugins (package plugins); nil for none.
 	Puppet   bool
 	Plugins  []byte
@@ -59,7 +60,7 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 	start := time.Now()
 	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
 	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
+		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Sema: d.Sema, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
 		Release: d.Release, Expected: d.Expected,
 		Result: func(r *report.Result) {
 			if r.Start.IsZero() { // it was as wanted, so the helper sends no more about it

@@ -185,6 +185,7 @@ type Result struct {
 	Refreshed bool           `json:"refreshed,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	Events    []report.Event `json:"events,omitempty"`
+	Attempts  int            `json:"attempts,omitempty"`
 	Generated bool           `json:"generated,omitempty"`
 	Parent    string         `json:"parent,omitempty"`
 	Start     time.Time      `json:"start,omitzero"`
@@ -193,7 +194,7 @@ type Result struct {
 
 // FromReport makes a Result.
 func FromReport(r *report.Result) *Result {
-	out := &Result{Ref: r.Ref.String(), Status: r.Status, Refreshed: r.Refreshed, Reason: r.Reason, Events: r.Events, Generated: r.Generated, Start: r.Start, Took: r.Took}
+	out := &Result{Ref: r.Ref.String(), Status: r.Status, Refreshed: r.Refreshed, Reason: r.Reason, Events: r.Events, Attempts: r.Attempts, Generated: r.Generated, Start: r.Start, Took: r.Took}
 	if r.Parent != (catalog.Ref{}) {
 		out.Parent = r.Parent.String()
 	}
@@ -206,7 +207,7 @@ func (r *Result) Report() (*report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &report.Result{Ref: ref, Status: r.Status, Refreshed: r.Refreshed, Reason: r.Reason, Events: r.Events, Generated: r.Generated, Start: r.Start, Took: r.Took}
+	out := &report.Result{Ref: ref, Status: r.Status, Refreshed: r.Refreshed, Reason: r.Reason, Events: r.Events, Attempts: r.Attempts, Generated: r.Generated, Start: r.Start, Took: r.Took}
 	if r.Parent != "" {
 		if out.Parent, err = catalog.ParseRef(r.Parent); err != nil {
 			return nil, err

@@ -54,6 +54,7 @@ type Job struct {
 	Noop, Diffs    bool
 	Tags, SkipTags []string
 	Workers        int
+	Sema           int // resources that are applied at a time; 0 for no limit
 	// Puppet applies it with the Puppet that is installed on the machine, with these Plugins (package plugins); nil for none.
 	Puppet   bool
 	Plugins  []byte
@@ -165,6 +166,7 @@ func (p *packed) arguments(job *Job, run string) []string {
 	add(job.Release != "", "--release", job.Release)
 	add(job.Expected != "", "--expected", job.Expected)
 	add(job.Workers != 0, "--workers", strconv.Itoa(job.Workers))
+	add(job.Sema != 0, "--sema", strconv.Itoa(job.Sema))
 	for _, tag := range job.Tags {
 		add(true, "--tag", tag)
 	}

@@ -84,6 +84,8 @@ type Result struct {
 	// otherwise.
 	Reason string
 	Events []Event
+	// Attempts is the number of attempts if the resource was tried again after a failure; otherwise 0.
+	Attempts int
 	// Generated is set for a resource that the catalog does not have, such as a file in a
 	// directory that is managed with recurse. Parent is the resource that it comes from.
 	Generated bool

@@ -46,8 +46,10 @@ func (r *Run) Count() (c Counts) {
 	return c
 }
 
-// Silent reports whether the resource was as wanted and no audited property has changed.
-func (r *Result) Silent() bool { return r.Status == Unchanged && len(r.Events) == 0 }
+// Silent reports whether the resource was as wanted at the first attempt, and no audited property has changed.
+func (r *Result) Silent() bool {
+	return r.Status == Unchanged && len(r.Events) == 0 && r.Attempts == 0
+}
 
 // Failure returns the text of the first failure of a result; "" if it has not failed.
 func (r *Result) Failure() string {
@@ -66,7 +68,7 @@ func (r *Result) Failure() string {
 //
 //	{"run": ID, "noop": false, "resources": [{"ref": "File[/x]", "status": "changed", "refreshed": false}, ...]}
 //
-// A resource has "reason" if it was skipped, "generated" and "parent" if the catalog does not have it,
+// A resource has "reason" if it was skipped, "attempts" if it was tried again after a failure, "generated" and "parent" if the catalog does not have it,
 // and "events" if something happened to it.
 func (r *Run) Data() *ordered.Map {
 	list := make([]any, 0, len(r.Results))
@@ -78,6 +80,9 @@ func (r *Run) Data() *ordered.Map {
 		if res.Generated {
 			m.Set("generated", true)
 			m.Set("parent", res.Parent.String())
+		}
+		if res.Attempts > 0 {
+			m.Set("attempts", int64(res.Attempts))
 		}
 		if len(res.Events) > 0 {
 			events := make([]any, len(res.Events))

@@ -113,6 +113,10 @@ type Generator interface {
 // of any type, such as a file. Items that are not Parallel are applied alone, in the order of the catalog.
 type Parallel interface{ Parallel() }
 
+// An Independent is an Item that is not Parallel, but that can be applied at the same time as Parallel and Independent items where the
+// catalog has no order: in a graph. It changes nothing that other items change, such as a command.
+type Independent interface{ Independent() }
+
 // A Reader is a Type that reads the states of many resources at once, such as with one query
 // of a package database. The engine calls ReadAll for all items that it can apply next, instead of Item.Read
 // for each. The results are in the order of the items: nil, or the error of an item.

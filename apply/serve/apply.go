@@ -279,7 +279,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	w := r.watch()
 	defer w.end()
 	o := apply.Options{
-		Types: r.m.Types, Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Stop: w.stop,
+		Types: r.m.Types, Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Sema: r.q.Sema, Stop: w.stop,
 		Changing: func(ref catalog.Ref) { r.journal.Changing(ref) },
 		Owe:      func(refs []catalog.Ref) error { return r.journal.Owe(refs) },
 		Paid:     func(ref catalog.Ref) { r.journal.Paid(ref) },

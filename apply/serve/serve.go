@@ -65,6 +65,7 @@ type Request struct {
 	Tags      []string
 	SkipTags  []string
 	Workers   int
+	Sema      int // resources that are applied at a time; 0 for no limit
 	Diffs     bool
 	Engine    string // EnginePuppet, or "" for package apply
 	Plugins   string // SHA-256 of the package of plugins (package plugins) for EnginePuppet; "" for none

@@ -245,6 +245,9 @@ func (c *compiler) inherit(r *resource) {
 		return
 	}
 	for _, name := range types.Metaparams() {
+		if slices.ContainsFunc(o.def.Params(), func(p *syntax.Param) bool { return p.Name == name }) {
+			continue // a parameter of its own
+		}
 		v, is := o.params.GetString(name)
 		if _, has := r.params.GetString(name); is && !has && !slices.Contains(relations, name) {
 			r.params = r.params.With(value.String(name), v)

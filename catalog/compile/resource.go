@@ -153,10 +153,10 @@ func texts(v value.Value) (list []string) {
 	return list
 }
 
-// accepts reports whether a resource can have a parameter. A type that package types does not
+// accepts reports whether a resource can have a parameter. Classes do not pass meta on, so they cannot have it. A type that package types does not
 // know accepts all. A known type can have more parameters in another version of its module.
 func (r *resource) accepts(name string) bool {
-	if types.IsMetaparam(name) || name == "name" {
+	if types.IsMetaparam(name) && (name != types.MetaParam || r.kind != catalog.KindClass) || name == "name" {
 		return true
 	}
 	if r.def != nil {

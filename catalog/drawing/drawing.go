@@ -51,10 +51,10 @@ type relation struct {
 // Of draws a catalog. The error is the error of order.Of: resources that wait for each
 // other, or a relation with a resource that the catalog does not have.
 func Of(c *catalog.Catalog) (*Drawing, error) {
-	if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
+	if _, err := order.Of(c, types.Order(c)); err != nil {
 		return nil, err
 	}
-	list, err := order.Relations(c, order.Options{Auto: types.Auto(c)})
+	list, err := order.Relations(c, types.Order(c))
 	if err != nil {
 		return nil, err
 	}

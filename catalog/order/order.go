@@ -24,6 +24,8 @@ type Options struct {
 	// a file. Auto may return resources that the catalog does not have, and dependencies whose
 	// opposite is a relation; both are ignored. nil means no dependencies.
 	Auto func(r *catalog.Resource) []catalog.Ref
+	// Soft returns further ones. A dependency of Soft that would make a cycle is left out. nil means none.
+	Soft func(r *catalog.Resource) []catalog.Ref
 }
 
 // A CycleError reports resources that wait for each other.
@@ -49,7 +51,6 @@ func Of(c *catalog.Catalog, o Options) ([]*catalog.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.contain(c)
 	sorted, err := g.sort()
 	if err != nil {
 		return nil, err
@@ -87,7 +88,6 @@ func Graph(c *catalog.Catalog, o Options) ([]Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.contain(c)
 	sorted, err := g.sort()
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func Graph(c *catalog.Catalog, o Options) ([]Point, error) {
 	return points, nil
 }
 
-// related returns the graph of a catalog with all relations, and without containment.
+// related returns the graph of a catalog with all relations and with containment.
 func related(c *catalog.Catalog, o Options) (*graph, error) {
 	g := newGraph(c)
 	if err := g.relate(); err != nil {
@@ -124,6 +124,10 @@ func related(c *catalog.Catalog, o Options) (*graph, error) {
 	}
 	if o.Auto != nil {
 		g.addAuto(o.Auto)
+	}
+	g.contain(c)
+	if o.Soft != nil {
+		g.addSoft(o.Soft)
 	}
 	return g, nil
 }

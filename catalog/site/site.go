@@ -24,6 +24,7 @@ import (
 	"bolt/catalog/order"
 	"bolt/catalog/static"
 	"bolt/catalog/types"
+	"bolt/catalog/yamlgraph"
 	"bolt/environment"
 	"bolt/environment/autoload"
 	"bolt/environment/inputs"
@@ -45,6 +46,7 @@ type Site struct {
 	name     string
 	env      *environment.Environment
 	programs []*syntax.Program
+	graph    bool // the programs are graphs in YAML
 	files    *static.Sources
 	names    *unknown.Names
 	now      func() time.Time
@@ -64,7 +66,7 @@ func (s *Site) With(e compile.Exports) *Site {
 // was checked, perhaps as a part of a plan.
 func (s *Site) Of(main *syntax.Program) *Site {
 	made := *s
-	made.programs = []*syntax.Program{main}
+	made.programs, made.graph = []*syntax.Program{main}, false
 	return &made
 }
 
@@ -82,7 +84,9 @@ func New(name string, o environment.Options, sources []Source) (*Site, error) {
 		}
 		programs = append(programs, p)
 	}
-	return newSite(name, o, programs), nil
+	s := newSite(name, o, programs)
+	s.graph = len(sources) > 0 && !slices.ContainsFunc(sources, func(src Source) bool { return !yamlgraph.Is(src.Name) })
+	return s, nil
 }
 
 func newSite(name string, o environment.Options, programs []*syntax.Program) *Site {
@@ -276,6 +280,7 @@ func (s *Site) Compile(ctx context.Context, n Node) (*compile.Result, error) {
 		return nil, s.explain(ctx, err)
 	}
 	c := made.Catalog
+	c.Graph = s.graph
 	if err := Resolve(ctx, s.files, c, n); err != nil {
 		return nil, err
 	}
@@ -311,7 +316,7 @@ func warn(c *catalog.Catalog, log func(eval.Log)) {
 	if log == nil {
 		return
 	}
-	if _, err := order.Of(c, order.Options{Auto: types.Auto(c)}); err != nil {
+	if _, err := order.Of(c, types.Order(c)); err != nil {
 		log(eval.Log{Level: eval.Warning, Kind: KindOrder, Msg: err.Error()})
 	}
 	for _, r := range c.Resources() {

@@ -312,7 +312,10 @@ File['/etc/web'] ~> Service['web']
 			t.Fatal(err)
 		}
 		c := made.Catalog
-		c.Version, c.UUID = "", ""
+		if c.Graph != (src.Name == "web.yaml") {
+			t.Errorf("%s: Graph is %v", src.Name, c.Graph)
+		}
+		c.Version, c.UUID, c.Graph = "", "", false
 		for _, r := range c.Resources() {
 			if r.File != "" && (r.File != src.Name || r.Line == 0) {
 				t.Errorf("%s is declared at %s:%d", r.Ref, r.File, r.Line)

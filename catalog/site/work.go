@@ -88,7 +88,7 @@ func Find(c *catalog.Catalog, text string) (*catalog.Resource, error) {
 // Order returns the resources of a catalog in the order of application. The error is a
 // *fault.Error.
 func Order(c *catalog.Catalog) ([]*catalog.Resource, error) {
-	list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
+	list, err := order.Of(c, types.Order(c))
 	if err != nil {
 		return nil, &fault.Error{Kind: Kind, Msg: err.Error(), Err: err}
 	}

@@ -7,19 +7,39 @@ import (
 	"strings"
 
 	"bolt/catalog"
+	"bolt/catalog/order"
 	"bolt/internal/lazyregexp"
 )
 
-// Auto returns the resources on which a resource depends because of its type, if the catalog
-// has them (Puppet's autorequires).
-func Auto(c *catalog.Catalog) func(r *catalog.Resource) []catalog.Ref {
+// Order returns the resources on which the resources of a catalog depend because of their types: Puppet's autorequires. A resource
+// that a graph declares itself has the automatic edges of graphs in their place: an edge that would make a cycle is left out.
+// Resources with autoedge => false in Meta have neither.
+func Order(c *catalog.Catalog) order.Options {
 	a := auto{c: c}
-	return func(r *catalog.Resource) []catalog.Ref {
+	free := c.Free()
+	required := func(r *catalog.Resource) []catalog.Ref {
 		a.refs = nil
-		if f := autos[r.Type]; f != nil {
+		if f := autos[r.Type]; f != nil && autoedge(r) {
 			f(&a, r)
 		}
 		return a.refs
+	}
+	if !c.Graph {
+		return order.Options{Auto: required}
+	}
+	return order.Options{
+		Auto: func(r *catalog.Resource) []catalog.Ref {
+			if free(r) {
+				return nil
+			}
+			return required(r)
+		},
+		Soft: func(r *catalog.Resource) []catalog.Ref {
+			if !free(r) || !autoedge(r) {
+				return nil
+			}
+			return append(required(r), a.edges(r)...)
+		},
 	}
 }
 
@@ -30,6 +50,7 @@ type auto struct {
 	mounts map[string]catalog.Ref      // of mounts, by path; nil before it is needed
 	gids   map[int64]catalog.Ref       // of groups; nil before it is needed
 	in     map[catalog.Ref]catalog.Ref // the containers of resources; nil before it is needed
+	owners map[string][]catalog.Ref    // packages by the names of what they bring; nil before it is needed
 	refs   []catalog.Ref
 }
 

@@ -42,6 +42,9 @@ func Check(r *catalog.Resource) (errs []*ValueError) {
 	if n, is := r.Params.Value("mode").(int64); is && typ == "file" {
 		bad("mode", "must be a string, such as '0644', not the number %d", n)
 	}
+	if _, given := r.Params.Get(MetaParam); given {
+		errs = append(errs, checkMeta(r)...)
+	}
 	for name, v := range r.Params.All() {
 		allowed := values()[typ][name]
 		switch {

@@ -34,10 +34,10 @@ type Type struct {
 	Properties, Params []string
 }
 
-// Metaparams returns the parameters that all resources have, in Puppet's order.
+// Metaparams returns the parameters that all resources have: those of Puppet in its order, and Meta.
 func Metaparams() []string { return slices.Clone(metaparams) }
 
-var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag", "require", "subscribe", "before", "notify", "stage"}
+var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag", "require", "subscribe", "before", "notify", "stage", MetaParam}
 
 // IsMetaparam reports whether all resources have a parameter.
 func IsMetaparam(name string) bool { return slices.Contains(metaparams, name) }

@@ -83,7 +83,7 @@ func TestAuto(t *testing.T) {
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {
 		c := parse(t, k.list...)
-		list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
+		list, err := order.Of(c, types.Order(c))
 		var got []string
 		for _, r := range list {
 			got = append(got, r.Title)

@@ -79,6 +79,16 @@ func (r *reader) resource(key *yaml.Node, kind string, n *yaml.Node) syntax.Expr
 			name = p.Value
 			continue
 		}
+		if param == types.MetaParam && types.Find(kind) != nil {
+			for _, a := range r.meta(p.Key, p.Value, what) {
+				if a.Name == "noop" && seen["noop"] {
+					r.wrong(p.Key, "%s has noop twice: as a parameter, and in meta", what)
+				}
+				seen[a.Name] = true
+				body.Attrs = append(body.Attrs, a)
+			}
+			continue
+		}
 		if r.param(p.Key, kind, param) {
 			body.Attrs = append(body.Attrs, syntax.Attr{Span: span(p.Key), Name: param, Value: r.value(p.Value, 0)})
 		}

@@ -20,7 +20,8 @@
 // The nodes of the program stand where their text stands in the YAML document.
 //
 // It differs from mgmt: kinds and parameters are Puppet's, and an unknown key is an
-// error. Aliases, remote and meta are not supported.
+// error. Aliases and remote are not supported. The key meta of a resource has the
+// metaparameters of mgmt (types.Meta).
 package yamlgraph
 
 import (
@@ -170,7 +171,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) (values map[s
 var foreign = map[string]string{
 	"remote":    "targets are chosen with --targets (-t)",
 	"collector": "use collect",
-	"meta":      "noop, schedule, loglevel and other metaparameters are parameters of the resource",
+	"meta":      "it is a key of resources",
 	"svc":       "use service",
 	"pkg":       "use package",
 	"state":     "use ensure",

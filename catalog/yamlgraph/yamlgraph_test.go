@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 		{"a number as the title", "graph: g\nresources: {file: [{name: 1}]}", "name of a resource of the kind file must be a string"},
 		{"an unknown parameter", "graph: g\nresources: {file: [{name: a, contnt: b}]}", "g.yaml:2:30: file has no parameter contnt. Did you mean content?"},
 		{"a parameter of mgmt", "graph: g\nresources: {file: [{name: a, state: exists}]}", "file has no parameter state: use ensure"},
-		{"meta", "graph: g\nresources: {file: [{name: a, meta: {noop: true}}]}", "are parameters of the resource"},
+		{"meta of the graph", "graph: g\nmeta: {noop: true}", `unknown key "meta": it is a key of resources`},
 		{"no parameter", "graph: g\nresources: {my::type: [{name: a, '*': {}}]}", `"*" cannot be a parameter`},
 		{"a parameter twice", "graph: g\nresources: {file: [{name: a, mode: b, mode: c}]}", "has the key mode twice"},
 		{"a merge", "graph: g\nresources: {file: [{name: a, <<: {mode: b}}]}", "file has no parameter <<"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -41,6 +42,7 @@ type Options struct {
 	noop     bool
 	tags     string
 	skip     string
+	sema     string       // resources at a time; "" for no limit
 	report   cli.Optional // a file or directory
 	reportTo string       // ReportToPuppetDB
 	graph    cli.Optional // a directory
@@ -57,6 +59,7 @@ func (o *Options) Bind(b *cli.Binder) {
 	b.Switch("noop", &o.noop)
 	b.Text("tags", &o.tags)
 	b.Text("skip-tags", &o.skip)
+	b.Text("sema", &o.sema)
 	b.Optional("report", &o.report)
 	b.Text("report-to", &o.reportTo)
 	o.collect = true
@@ -75,7 +78,16 @@ func (o *Options) Check() error {
 	if o.graph.Given && o.graph.Text == "" {
 		return cli.Errorf("Option '--graph' needs a directory")
 	}
+	if o.sema != "" && o.engine == enginePuppet {
+		return cli.Errorf("Option '--sema' limits bolt's engine, so it cannot be used with '--engine puppet'")
+	}
 	return o.Options.Check()
+}
+
+// count returns the number in an option that was checked; 0 for none.
+func count(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
 }
 
 // ManifestOptions are the options of apply.
@@ -150,7 +162,7 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 // prepare returns the action that applies the resources of a program.
 func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.Apply, error) {
 	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { v.Say(t.Name, l) }}
-	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
+	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Sema: count(o.sema), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
 	if err != nil {
 		return nil, err
 	}

@@ -133,6 +133,7 @@ func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	fs.Func("tag", "", func(t string) error { q.Tags = append(q.Tags, t); return nil })
 	fs.Func("skip-tag", "", func(t string) error { q.SkipTags = append(q.SkipTags, t); return nil })
 	fs.IntVar(&q.Workers, "workers", 0, "")
+	fs.IntVar(&q.Sema, "sema", 0, "")
 	fs.BoolVar(&q.Diffs, "diffs", false, "")
 	fs.BoolVar(&q.Continue, "continue", false, "")
 	fs.StringVar(&q.Engine, "engine", "", "")

@@ -204,6 +204,7 @@ func (s system) flags() []cli.Flag {
 		{Name: "execute", Short: "e", Arg: "CODE", Section: secPuppet, On: onExecute, Help: "Take this text for the program."},
 		{Name: "tags", Arg: "NAMES", Section: secPuppet, On: onApply, Strict: true, Help: "Apply only resources with one of these tags, separated by commas. Names of classes and of types are tags, too."},
 		{Name: "skip-tags", Arg: "NAMES", Section: secPuppet, On: onApply, Strict: true, Help: "Do not apply resources with one of these tags, separated by commas."},
+		{Name: "sema", Arg: "N", Check: cli.Count, Section: secPuppet, On: onApply, Strict: true, Help: "Apply at most N resources at a time on each target (the global semaphore of mgmt). Without it, only the workers and the semaphores of resources are limits."},
 		{Name: "report", Arg: "PATH", Complete: cli.AnyFile, Section: secPuppet, On: onApply, Strict: true, Help: "Write a report with the status of each resource to this file, or to PATH/TARGET.json if PATH is a directory. Several targets need a directory."},
 		{Name: "report-to", Arg: "WHERE", Values: []string{applying.ReportToPuppetDB}, Check: cli.OneOfThese, Section: secPuppet, On: onApply, Strict: true,
 			Help: "Also send the report of each target to PuppetDB (the setting puppetdb, or --puppetdb). If a report cannot be sent, bolt prints a warning and exits with 1."},

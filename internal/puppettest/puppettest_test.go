@@ -635,7 +635,7 @@ func verdict(t *testing.T, w *want, r run, kinds *kinds) string {
 // misordered returns the difference between the order of application and Puppet's, "" if
 // there is none.
 func misordered(w *want, c *catalog.Catalog) string {
-	list, err := order.Of(c, order.Options{Auto: types.Auto(c)})
+	list, err := order.Of(c, types.Order(c))
 	for _, r := range c.Resources() {
 		if refused := types.Check(r); refused != nil {
 			err = refused[0]

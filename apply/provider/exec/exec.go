@@ -51,6 +51,9 @@ type item struct {
 	needed bool // Read: the checks want the command to run
 }
 
+// Independent implements resource.Independent: in a graph, a resource that needs a command has an edge from it.
+func (*item) Independent() {}
+
 // Read asks the checks.
 func (x *item) Read(ctx context.Context, h *resource.Host) (err error) {
 	if x.windows {

@@ -143,6 +143,7 @@ func Prepare(c *catalog.Catalog, h *resource.Host, o Options) (*Run, error) {
 		}
 	}
 	run.group()
+	p.connect()
 	p.makeSchedules()
 	p.checkBuckets()
 	if len(p.unknown) > 0 {
@@ -223,17 +224,15 @@ func (p *preparation) add(point *order.Point) {
 	s.adopt(typ, item)
 }
 
-// checkNUL refuses NUL characters: paths, names and arguments of programs cannot have them. Only the texts that
-// are written to files or logs can.
+// checkNUL refuses NUL characters in the title and in parameters.
 func (p *preparation) checkNUL(r *catalog.Resource, params *ordered.Map) {
-	const problem = "must not have a NUL character in it"
 	if r.Type != "Notify" && strings.ContainsRune(r.Title, 0) {
-		p.fail(r, errors.New("the title "+problem))
+		p.fail(r, errors.New("the title "+noNUL))
 		return
 	}
 	for name, v := range params.All() {
-		if name != "content" && name != "message" && hasNUL(v) {
-			p.fail(r, &resource.ParamError{Param: name, Problem: problem})
+		if !mayHaveNUL(name) && hasNUL(v) {
+			p.fail(r, &resource.ParamError{Param: name, Problem: noNUL})
 		}
 	}
 }
@@ -316,7 +315,7 @@ func (p *preparation) plain(r *catalog.Resource) *resource.Resource {
 		out.Trees = p.catalog.Trees[r.Title]
 	}
 	for name, v := range r.Params.All() {
-		if v == nil {
+		if v == nil || name == catalog.RecvParam {
 			continue
 		}
 		if r.Secret(name) {
@@ -329,5 +328,6 @@ func (p *preparation) plain(r *catalog.Resource) *resource.Resource {
 		}
 		out.Params.Set(name, v)
 	}
+	examples(out, r)
 	return out
 }

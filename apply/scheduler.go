@@ -150,6 +150,13 @@ func (s *scheduler) start(ctx context.Context) {
 			s.yield(st)
 			continue
 		}
+		if a := s.receive(st); a != nil {
+			heap.Pop(&s.queue)
+			s.signal(a)
+			s.end(st, &a.result)
+			s.yield(st)
+			continue
+		}
 		if !s.turn(st) {
 			return
 		}
@@ -212,7 +219,7 @@ func (s *scheduler) collect(ctx context.Context, batch []*attempt) []*attempt {
 			continue
 		}
 		if !s.adjacent(last.index, next.index) || next.typ != first.typ || next.parent != nil || next.group != nil || next.meta.NoGroup ||
-			next.meta.Timeout != first.meta.Timeout || s.skip(ctx, next) != "" || s.lacking(next, batch[0].held) != nil {
+			next.meta.Timeout != first.meta.Timeout || s.skip(ctx, next) != "" || s.receive(next) != nil || s.lacking(next, batch[0].held) != nil {
 			break
 		}
 		heap.Pop(&s.queue)
@@ -251,7 +258,7 @@ func (s *scheduler) skip(ctx context.Context, st *step) string {
 	case st.meta.Hidden:
 		return "it is hidden"
 	}
-	return ""
+	return st.notSent()
 }
 
 // attemptAll is the work of a worker. All items of a batch have the same type.
@@ -361,6 +368,7 @@ func (s *scheduler) conclude(a *attempt) {
 		}
 		s.summary.Audited[st.ref] = a.found
 	}
+	st.send(a)
 	s.signal(a)
 	s.end(st, &a.result)
 }
@@ -385,6 +393,7 @@ func (s *scheduler) signal(a *attempt) {
 	}
 	if _, is := st.item.(resource.Refresher); is && (st.wouldRefresh > 0 && st.refreshes == 0 || st.refreshes > 0 && st.noop(&s.o)) {
 		would++ // a refresh that noop prevents
+		st.wouldSend = true
 		s.host.Logf(st.ref, report.Notice, "would be refreshed, because a resource that notifies it would change or has changed")
 	}
 	st.handled = true
@@ -416,6 +425,7 @@ func (s *scheduler) pass(st *step) {
 
 // end records the result of a resource.
 func (s *scheduler) end(st *step, r *report.Result) {
+	st.status = r.Status
 	s.open[st.index]--
 	for s.low < len(s.open) && s.open[s.low] == 0 {
 		s.low++

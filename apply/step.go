@@ -43,6 +43,14 @@ type step struct {
 	refreshes, wouldRefresh int
 	owed                    bool // Options.Owe has had it, or Options.Refreshes
 	handled                 bool // the step was applied, so that the refreshes were carried out, or dropped for good
+
+	receipts []receipt // the parameters that it receives
+	received bool      // the item has their values
+	// These are set when the step has ended.
+	status     report.Status
+	sent       map[string]any // by key; nil values are not sent
+	sentSecret bool           // what it sent must not be shown
+	wouldSend  bool           // a refresh that noop prevents can change what it sends
 }
 
 type link struct {

@@ -24,6 +24,7 @@ import (
 	"bolt/apply/provider/sshkey"
 	"bolt/apply/provider/sysctl"
 	"bolt/apply/provider/tidy"
+	"bolt/apply/provider/value"
 	"bolt/apply/provider/vcsrepo"
 	"bolt/apply/provider/yumrepo"
 	"bolt/apply/resource"
@@ -63,6 +64,7 @@ func All() map[string]resource.Type {
 		"Sysctl":             sysctl.Type(),
 		"Tidy":               tidy.Type{},
 		"User":               account.User(),
+		"Value":              value.Type(),
 		"Vcsrepo":            vcsrepo.Type(),
 		"Yumrepo":            yumrepo.Type(),
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"bolt/apply/report"
@@ -82,6 +83,9 @@ type Command struct {
 	// Combined adds the standard error of the program to Output.Stdout, in the order of
 	// printing.
 	Combined bool
+	// Both keeps Output.Stdout and Output.Stderr apart, and adds Output.Both. The order in it is that in which the
+	// output arrives, which can differ a little from that of printing.
+	Both bool
 }
 
 // An Identity is the user and the groups of a process.
@@ -97,6 +101,7 @@ var ErrTimeout = errors.New("timed out")
 // An Output is the output and the exit code of a program.
 type Output struct {
 	Stdout, Stderr []byte // each up to OutputLimit bytes
+	Both           []byte // with Command.Both: both of them, up to OutputLimit bytes
 	Cut            bool   // the program printed more than that
 	Code           int    // of exit; 128 + N if signal N ended it
 	Signal         int    // the number of that signal; 0 if the program exited by itself
@@ -129,6 +134,11 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	if c.Combined {
 		cmd.Stderr = &out
 	}
+	var both limited
+	if c.Both {
+		var mu sync.Mutex // os/exec copies the two streams from two goroutines
+		cmd.Stdout, cmd.Stderr = &shared{&mu, io.MultiWriter(&out, &both)}, &shared{&mu, io.MultiWriter(&errs, &both)}
+	}
 	if len(c.Stdin) > 0 {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
@@ -141,7 +151,19 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 		return nil, err
 	}
 	state := cmd.ProcessState
-	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Cut: out.cut || errs.cut, Code: ExitCode(state), Signal: Signal(state)}, nil
+	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Both: both.b.Bytes(), Cut: out.cut || errs.cut || both.cut, Code: ExitCode(state), Signal: Signal(state)}, nil
+}
+
+// shared is a writer for several goroutines.
+type shared struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
 }
 
 // limited keeps the first bytes that are written to it.

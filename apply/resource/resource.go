@@ -39,6 +39,9 @@ type Resource struct {
 	// "" for a file that the catalog declares.
 	Within string
 	Tags   []string
+	// Sends are the keys of the values that other resources receive from this one (Sender). They are known before Read, not
+	// in New.
+	Sends []string
 }
 
 // Secret reports whether the value of a parameter must never be shown.
@@ -99,6 +102,13 @@ type Change struct {
 // item that has nothing to do returns nil: it counts as refreshed all the same, as in Puppet.
 type Refresher interface {
 	Refresh(ctx context.Context, h *Host, made []Change) error
+}
+
+// A Sender is an Item with values that other resources can receive. Sent is called when the item has been applied
+// without a failure; in noop mode, without Do and Refresh. The values are plain data (catalog.Plain) by the keys of package catalog/types. A
+// key without a value was not sent: what receives it is skipped. If secret is set, none of the values must ever be shown.
+type Sender interface {
+	Sent() (values map[string]any, secret bool)
 }
 
 // A Generator is an Item that adds resources that are not in the catalog, such as the files in a

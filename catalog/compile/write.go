@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bolt/catalog"
+	"bolt/catalog/types"
 	"bolt/format/ordered"
 	"bolt/puppet/eval"
 	"bolt/puppet/syntax"
@@ -25,6 +26,10 @@ func (c *compiler) catalog(o Options) (*catalog.Catalog, error) {
 		for _, container := range r.containers {
 			made.Edges = append(made.Edges, catalog.Edge{Source: catalogRef(container.ref), Target: w.Ref})
 		}
+	}
+	if errs := types.CheckRecv(made); len(errs) > 0 {
+		pos := syntax.Position{File: errs[0].Resource.File, Line: errs[0].Resource.Line}
+		return nil, at(pos, eval.Errorf("bad-recv", "%v", errs[0]))
 	}
 	return made, nil
 }

@@ -1,7 +1,7 @@
 // Package order finds the order in which the resources of a catalog are applied.
 //
 // A resource is applied after the resources that it requires (by before, notify, require and
-// subscribe), and after the resources on which its type depends by itself. A relation of a
+// subscribe) and from which it receives values (recv), and after the resources on which its type depends by itself. A relation of a
 // container applies to everything in it. If no relation decides, the order is the order of the
 // catalog.
 //
@@ -244,8 +244,19 @@ func (g *graph) relate() error {
 				}
 			}
 		}
+		g.receive(i, r)
 	}
 	return nil
+}
+
+// receive makes a resource come after those that it receives values from. Mistakes are those of types.CheckRecv.
+func (g *graph) receive(i int, r *catalog.Resource) {
+	list, _ := r.Receives()
+	for _, x := range list {
+		if j, ok := g.byRef[x.From]; ok && j != i {
+			g.order(j, i, Before)
+		}
+	}
 }
 
 // order makes one resource or container come before another, once. The strongest kind of

@@ -3,8 +3,8 @@
 //
 // The types are those of Puppet's core, of the modules that its packages contain (cron, host,
 // mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in common use:
-// stdlib, concat, inifile, archive, vcsrepo, augeasproviders_sysctl and mysql. Find returns nil for
-// all others, whose parameters are unknown.
+// stdlib, concat, inifile, archive, vcsrepo, augeasproviders_sysctl and mysql. Others stand for kinds
+// of mgmt, which Puppet does not have. Find returns nil for all others, whose parameters are unknown.
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
 // (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3).
@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"bolt/catalog"
 )
 
 // A Type is one resource type.
@@ -53,13 +55,13 @@ func Names() []string {
 // Has reports whether resources of the type have a parameter. Every type has its key
 // under the name "name", too.
 func (t *Type) Has(param string) bool {
-	return param == "name" || slices.Contains(t.Properties, param) || slices.Contains(t.Params, param) || IsMetaparam(param)
+	return param == "name" || param == catalog.RecvParam || slices.Contains(t.Properties, param) || slices.Contains(t.Params, param) || IsMetaparam(param)
 }
 
 // byName is made at its first use, because few commands use it.
 var byName = sync.OnceValue(func() map[string]*Type {
 	m := make(map[string]*Type)
-	for _, t := range all() {
+	for _, t := range append(all(), mgmtKinds()...) {
 		m[t.Name] = &t
 	}
 	return m

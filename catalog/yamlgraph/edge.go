@@ -46,7 +46,10 @@ func (r *reader) end(n, edge *yaml.Node, key string) syntax.Expr {
 	}
 	kind, known := r.text(f["kind"], n, "kind", key+" of an edge")
 	name, named := r.text(f["name"], n, "name", key+" of an edge")
-	if !known || !named || !r.kind(f["kind"], kind) {
+	if !known || !named {
+		return nil
+	}
+	if kind, known = r.kindOf(f["kind"], kind); !known {
 		return nil
 	}
 	at := span(n)
@@ -71,7 +74,10 @@ func (r *reader) collector(n *yaml.Node) syntax.Expr {
 		return nil
 	}
 	kind, ok := r.text(f["kind"], n, "kind", "an entry of collect")
-	if !ok || !r.kind(f["kind"], kind) {
+	if !ok {
+		return nil
+	}
+	if kind, ok = r.kindOf(f["kind"], kind); !ok {
 		return nil
 	}
 	made := &syntax.Collect{Span: span(n), Type: typeName(f["kind"], kind), Exported: true}

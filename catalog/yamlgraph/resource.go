@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 
+	"bolt/catalog"
 	"bolt/catalog/types"
 	"bolt/format/yaml"
 	"bolt/internal/lazyregexp"
@@ -12,6 +13,14 @@ import (
 
 // kindRule is the form of the names of types, defined types and "class".
 var kindRule = lazyregexp.New(`^[a-z][a-z0-9_]*(::[a-z][a-z0-9_]*)*$`)
+
+// kindOf checks a kind, which can have colons as in mgmt, and returns the name of its type.
+func (r *reader) kindOf(n *yaml.Node, text string) (name string, ok bool) {
+	if foreign[text] == "" && !strings.HasPrefix(text, ":") && !strings.HasSuffix(text, ":") {
+		text = catalog.TypeOfKind(text)
+	}
+	return text, r.kind(n, text)
+}
 
 // kind checks the name of a type. An unknown type can be a type of a module: package
 // catalog/compile finds it.
@@ -37,12 +46,12 @@ func (r *reader) resources(n *yaml.Node) (list []syntax.Expr) {
 	}
 	seen := make(map[string]bool)
 	for _, p := range n.Pairs {
-		kind := p.Key.Text
+		kind, ok := r.kindOf(p.Key, p.Key.Text)
 		if seen[kind] {
 			r.wrong(p.Key, "resources has the kind %s twice", kind)
 		}
 		seen[kind] = true
-		if !r.kind(p.Key, kind) {
+		if !ok {
 			continue
 		}
 		for _, item := range r.items(p.Value, "the value of the kind "+kind) {
@@ -75,8 +84,14 @@ func (r *reader) resource(key *yaml.Node, kind string, n *yaml.Node) syntax.Expr
 			r.wrong(p.Key, "%s has the key %s twice", what, param)
 		}
 		seen[param] = true
-		if param == "name" {
+		switch param {
+		case "name":
 			name = p.Value
+			continue
+		case catalog.RecvParam:
+			if x := r.recv(p.Value, what); x != nil {
+				body.Attrs = append(body.Attrs, syntax.Attr{Span: span(p.Key), Name: param, Value: x})
+			}
 			continue
 		}
 		if param == types.MetaParam && types.Find(kind) != nil {

@@ -178,6 +178,11 @@ var foreign = map[string]string{
 	"startup":   "use enable",
 	"cmd":       "use command",
 	"ifcmd":     "use onlyif",
+	"print":     "use notify",
+	"msg":       "use notify",
+	"mapped":    "the store is that of one node",
+	// mgmt's kind downloads, too.
+	"http:client": "use http:check for a request, and archive for a download",
 }
 
 // advice returns the end of a message about an unknown name.

@@ -25,6 +25,8 @@ func TestParse(t *testing.T) {
 			"@@host { 'h': ip => '10.0.0.1' }\nHost <<| |>>\nUser <<| |>>\nUser <<| title == 'bob' |>>"},
 		{"the edge of an export", "graph: g\nresources: {host: [{name: '@@h'}]}\nedges: [{from: {kind: host, name: '@@h'}, to: {kind: host, name: i}}]",
 			"@@host { 'h': }\nHost['h'] -> Host['i']"},
+		{"a received value, a kind with a colon", "graph: g\nresources:\n  http:check: [{name: 'http://h/'}]\n  web::vhost: []\n  file:\n  - name: /x\n    recv: {content: {kind: 'http:check', name: 'http://h/', key: content}}\n",
+			"http_check { 'http://h/': }\nfile { '/x': recv => { 'content' => { 'kind' => 'http_check', 'name' => 'http://h/', 'key' => 'content' } } }"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,6 +100,13 @@ func TestErrors(t *testing.T) {
 		{"an unknown parameter", "graph: g\nresources: {file: [{name: a, contnt: b}]}", "g.yaml:2:30: file has no parameter contnt. Did you mean content?"},
 		{"a parameter of mgmt", "graph: g\nresources: {file: [{name: a, state: exists}]}", "file has no parameter state: use ensure"},
 		{"meta of the graph", "graph: g\nmeta: {noop: true}", `unknown key "meta": it is a key of resources`},
+		{"a request", "graph: g\nresources: {'http:client': []}", "use http:check for a request"},
+		{"a kind with a colon twice", "graph: g\nresources: {'http:check': [], http_check: []}", "resources has the kind http_check twice"},
+		{"a colon at the end", "graph: g\nresources: {'http:': []}", `"http:" cannot be a kind`},
+		{"recv as a list", "graph: g\nresources: {file: [{name: a, recv: []}]}", "g.yaml:2:36: recv of a resource of the kind file must be a mapping of parameters"},
+		{"a received parameter twice", "graph: g\nresources: {file: [{name: a, recv: {content: {kind: value, name: b, key: any}, content: {}}}]}", "has the key content twice"},
+		{"half a sender", "graph: g\nresources: {file: [{name: a, recv: {content: {kind: value, key: any}}}]}", "content in recv needs the key name"},
+		{"an unknown key of a sender", "graph: g\nresources: {file: [{name: a, recv: {content: {kind: value, nam: b, key: any}}}]}", `content in recv has the unknown key "nam". Did you mean name?`},
 		{"no parameter", "graph: g\nresources: {my::type: [{name: a, '*': {}}]}", `"*" cannot be a parameter`},
 		{"a parameter twice", "graph: g\nresources: {file: [{name: a, mode: b, mode: c}]}", "has the key mode twice"},
 		{"a merge", "graph: g\nresources: {file: [{name: a, <<: {mode: b}}]}", "file has no parameter <<"},
@@ -139,6 +148,7 @@ func TestAllErrors(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("graph: g\nresources:\n  file:\n  - name: /x\n    mode: '0644'\nedges:\n- {from: {kind: file, name: /x}, to: {kind: user, name: y}, notify: true}\ncollect: [{kind: host, pattern: '*'}]\n")
 	f.Add("graph: g\nresources: {web::vhost: [{name: '@@a', x: {y: [1, 2.5, null, true]}}]}\nremote: x\n")
+	f.Add("graph: g\nresources:\n  kv: [{name: k, recv: {value: {kind: 'http:check', name: u, key: content}}}]\n")
 	f.Add("graph: &a g\r\ncomment: *a")
 	f.Add("\ufeffgraph: g\u0085resources: {class: [{name: '::x'}]}")
 	f.Fuzz(func(t *testing.T, text string) {

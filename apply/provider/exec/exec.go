@@ -48,7 +48,8 @@ type item struct {
 	logs, logsAll bool // output is logged: of failures, of all commands
 	level         report.Level
 
-	needed bool // Read: the checks want the command to run
+	needed bool             // Read: the checks want the command to run
+	ran    *resource.Output // of the last run of the command; nil if it did not run
 }
 
 // Independent implements resource.Independent: in a graph, a resource that needs a command has an edge from it.
@@ -124,7 +125,7 @@ func (x *item) Refresh(ctx context.Context, h *resource.Host, _ []resource.Chang
 		return x.execute(ctx, h)
 	}
 	// Puppet does not look at the exit code of this command.
-	if _, err = x.run(ctx, h, x.refresh, false); err != nil {
+	if x.ran, err = x.run(ctx, h, x.refresh, false); err != nil {
 		return fmt.Errorf("%s: %w", x.shown(x.refresh), err)
 	}
 	return nil
@@ -158,6 +159,10 @@ func (x *item) execute(ctx context.Context, h *resource.Host) error {
 	if !good {
 		return fmt.Errorf("%s exited with code %d, not %s", x.shown(&x.command), out.Code, strings.Join(x.returns, " or "))
 	}
+	x.ran = out
+	if out.Cut && len(x.r.Sends) > 0 {
+		return fmt.Errorf("%s printed more than %d MiB, which cannot be sent", x.shown(&x.command), resource.OutputLimit>>20)
+	}
 	return nil
 }
 
@@ -174,7 +179,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // log reports the output of a command, line by line.
 func (x *item) log(h *resource.Host, level report.Level, out *resource.Output) {
-	text := strings.TrimRight(string(out.Stdout), "\n")
+	text := strings.TrimRight(string(printed(out)), "\n")
 	if text == "" {
 		return
 	}

@@ -50,6 +50,9 @@ const forShell = "*?{}[]<>()~&|\\$;'`\"\n#=%"
 // did not find a program.
 func (x *item) run(ctx context.Context, h *resource.Host, c *command, check bool) (*resource.Output, error) {
 	r := &resource.Command{Dir: x.cwd, Timeout: x.timeout, Session: !check, Combined: true}
+	if !check && x.apart() {
+		r.Combined, r.Both = false, true
+	}
 	r.Env = x.env(h)
 	if err := x.argv(r, c); err != nil {
 		return nil, err
@@ -84,7 +87,7 @@ func (x *item) run(ctx context.Context, h *resource.Host, c *command, check bool
 		if x.secret {
 			return nil, errors.New("exited with code 127, so a program was not found")
 		}
-		return nil, fmt.Errorf("exited with code 127, so a program was not found: %s", strings.TrimSpace(string(out.Stdout)))
+		return nil, fmt.Errorf("exited with code 127, so a program was not found: %s", strings.TrimSpace(string(printed(out))))
 	}
 	return out, nil
 }

@@ -68,8 +68,13 @@ func Try(t *testing.T, h *resource.Host, types map[string]resource.Type, noop bo
 			return
 		}
 		fmt.Fprintf(&out, "%s %s", r.Ref, r.Status)
+		if r.Reason != "" {
+			fmt.Fprintf(&out, ": %s", r.Reason)
+		}
 		for _, e := range r.Events {
 			switch {
+			case e.Outcome == report.NoopOut && e.Is == "" && e.Should == "":
+				fmt.Fprintf(&out, ": %s", e.Message)
 			case e.Outcome == report.Failure:
 				fmt.Fprintf(&out, " FAILED %s", e.Message)
 			case e.Property == "ensure" || e.Name == "refresh":

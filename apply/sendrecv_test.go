@@ -1,0 +1,124 @@
+package apply_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bolt/apply/provider"
+	"bolt/apply/provider/hosttest"
+)
+
+// TestSendRecv has senders and receivers, which are declared in the wrong order.
+func TestSendRecv(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		noop      bool
+		resources []string
+		want      string
+	}{
+		{"the output of a command", false, []string{
+			`Value[v] {"recv":{"any":{"kind":"exec","name":"e","key":"output"}}}`,
+			`Notify[n] {"recv":{"message":{"kind":"value","name":"v","key":"any"}}}`,
+			`Exec[e] {"command":"echo out; echo err >&2","provider":"shell"}`,
+		}, "Exec[e] changed returns(notrun -> 0)\nNotify[n] changed message(absent -> out\nerr\n)\n"},
+		{"one stream", false, []string{
+			`Notify[n] {"recv":{"message":{"kind":"exec","name":"e","key":"stderr"}}}`,
+			`Exec[e] {"command":"echo out; echo err >&2","provider":"shell"}`,
+		}, "Exec[e] changed returns(notrun -> 0)\nNotify[n] changed message(absent -> err\n)\n"},
+		{"a secret", false, []string{
+			`Exec[e] {"command":{"sensitive":"echo hunter2"},"provider":"shell"}`,
+			`Value[v] {"recv":{"any":{"kind":"exec","name":"e","key":"output"}}}`,
+			`Notify[n] {"recv":{"message":{"kind":"value","name":"v","key":"any"}}}`,
+		}, "Exec[e] changed returns(notrun -> 0)\nNotify[n] changed message([redacted] -> [redacted])\n"},
+		{"a command that does not run", false, []string{
+			`Exec[e] {"command":"echo x","provider":"shell","onlyif":"false"}`,
+			`Notify[n] {"recv":{"message":{"kind":"exec","name":"e","key":"output"}}}`,
+			`Notify[m] {"recv":{"message":{"kind":"value","name":"v","key":"any"}}}`,
+			`Value[v] {"recv":{"any":{"kind":"exec","name":"e","key":"output"}}}`,
+		}, "Notify[n] skipped: it receives message from Exec[e], which sent no output in this run\n" +
+			"Value[v] skipped: it receives any from Exec[e], which sent no output in this run\n" +
+			"Notify[m] skipped: it receives message from Value[v], which was skipped\n"},
+		{"a command that fails", false, []string{
+			`Exec[e] {"command":"false","provider":"shell"}`,
+			`Notify[n] {"recv":{"message":{"kind":"exec","name":"e","key":"output"}}}`,
+		}, "Exec[e] failed FAILED change of returns from notrun to 0 failed: 'false' exited with code 1, not 0\n" +
+			"Notify[n] skipped: it depends on Exec[e], which failed\n"},
+		{"noop", true, []string{
+			`Exec[e] {"command":"echo x","provider":"shell"}`,
+			`Value[v] {"recv":{"any":{"kind":"exec","name":"e","key":"output"}}}`,
+			`Notify[n] {"recv":{"message":{"kind":"value","name":"v","key":"any"}}}`,
+			`Value[w] {"any":5}`,
+			`Notify[m] {"recv":{"message":{"kind":"value","name":"w","key":"any"}}}`,
+		}, "Exec[e] noop returns(notrun -> 0)\nValue[v] noop: any would be known after Exec[e] has run\n" +
+			"Notify[n] noop: message would be known after Value[v] has run\nNotify[m] noop message(absent -> 5)\n"},
+		{"a refresh that noop prevents", true, []string{
+			`Notify[first] {"notify":"Exec[e]"}`,
+			`Exec[e] {"command":"echo x","provider":"shell","refreshonly":true}`,
+			`Notify[n] {"recv":{"message":{"kind":"exec","name":"e","key":"output"}}}`,
+		}, "Notify[first] noop message(absent -> first)\nNotify[n] noop: message would be known after Exec[e] has run\n"},
+		{"a wrong kind of value", false, []string{
+			`Value[v] {"any":5}`,
+			`Value[w] {"recv":{"any":{"kind":"value","name":"v","key":"any"}}}`,
+			`Cron[c] {"user":"root","recv":{"command":{"kind":"value","name":"w","key":"any"}}}`,
+		}, "Cron[c] failed FAILED The parameter command must be a string, and received an integer (it was received)\n"},
+		{"a value that the type rejects", false, []string{
+			`Value[v] {"any":"rw"}`,
+			`File[/no/such/file] {"recv":{"mode":{"kind":"value","name":"v","key":"any"}}}`,
+		}, "File[/no/such/file] failed FAILED The parameter mode must be an octal mode such as '0644', or a symbolic mode such as 'u=rw,go=r', and is \"rw\" (it was received)\n"},
+		{"a NUL character", false, []string{
+			`Exec[e] {"command":"printf 'a\\0b'","provider":"shell"}`,
+			`Value[w] {"recv":{"any":{"kind":"exec","name":"e","key":"output"}}}`,
+		}, "Exec[e] changed returns(notrun -> 0)\nValue[w] failed FAILED The parameter any must not have a NUL character in it (it was received)\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := hosttest.Apply(t, hosttest.Host(t), provider.All(), c.noop, c.resources...)
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestReceivedContent checks a file whose content is received: its second run changes nothing, and it comes after its sender.
+func TestReceivedContent(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	resources := []string{
+		`File[` + name + `] {"recv":{"content":{"kind":"value","name":"v","key":"any"}}}`,
+		`Value[v] {"any":{"sensitive":"hunter2"}}`,
+	}
+	h := hosttest.Host(t)
+	got := hosttest.Apply(t, h, provider.All(), false, resources...)
+	data, _ := os.ReadFile(name)
+	if !strings.Contains(got, "File["+name+"] changed") || strings.Contains(got, "hunter2") || string(data) != "hunter2" {
+		t.Errorf("got %s, content %q", got, data)
+	}
+	if got := hosttest.Apply(t, h, provider.All(), false, resources...); got != "" {
+		t.Errorf("second run: %s", got)
+	}
+}
+
+func TestRecvErrors(t *testing.T) {
+	const n = `Notify[n] {"recv":{"message":{"kind":"%","name":"x","key":"output"}}}`
+	for _, c := range []struct{ resources, want string }{
+		{strings.Replace(n, "%", "exec", 1), "The parameter recv names Exec[x], which the catalog does not have"},
+		{strings.Replace(n, "%", "file", 1), "The parameter recv names File[x], but resources of its type do not send values; those of Exec or Value do"},
+		{strings.Replace(n, "%", "value", 1) + "\n" + `Value[x] {"any":1}`, "names output of Value[x], which it does not send; it sends any"},
+		{`Value[v] {"recv":{"any":{"kind":"value","name":"v","key":"any"}}}`, "names the resource itself"},
+		{`Cron[c] {"user":"root","recv":{"command":{"kind":"value","name":"x","key":"any"}}}` + "\n" + `Value[x] {"any":true}`, "gives command a boolean, which must be a string"},
+		{`Exec[/bin/true] {"recv":{"command":{"kind":"value","name":"x","key":"any"}}}`, "resources of the type Exec do not receive values; those of Cron, File, Notify or Value do"},
+		{`Notify[n] {"recv":{"withpath":{"kind":"value","name":"x","key":"any"}}}`, "names withpath, which cannot receive a value; message can"},
+		{`Notify[n] {"message":"m","recv":{"message":{"kind":"value","name":"x","key":"any"}}}`, "names message, which already has a value"},
+		{`Notify[n] {"recv":[]}`, "recv must be a hash"},
+		{`Notify[n] {"recv":{"message":5}}`, "recv: message must be a hash with the keys kind, name and key"},
+		{`Notify[n] {"recv":{"message":{"kind":"exec","name":"","key":"output"}}}`, "recv: name of message must be a string that is not empty"},
+		{`Notify[n] {"recv":{"message":{"kind":"exec","name":"x","key":"output","more":1}}}`, "can have the keys kind, name and key only"},
+		{`Value[v]`, "The parameter any must be given, or received"},
+	} {
+		_, err := hosttest.Try(t, hosttest.Host(t), provider.All(), false, strings.Split(c.resources, "\n")...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.resources, err, c.want)
+		}
+	}
+}

@@ -14,9 +14,11 @@ import (
 	"bolt/apply/provider/fileline"
 	"bolt/apply/provider/host"
 	"bolt/apply/provider/ini"
+	"bolt/apply/provider/kv"
 	"bolt/apply/provider/mount"
 	"bolt/apply/provider/mysql"
 	"bolt/apply/provider/notify"
+	"bolt/apply/provider/password"
 	"bolt/apply/provider/pkg"
 	"bolt/apply/provider/purge"
 	"bolt/apply/provider/selinux"
@@ -24,6 +26,7 @@ import (
 	"bolt/apply/provider/sshkey"
 	"bolt/apply/provider/sysctl"
 	"bolt/apply/provider/tidy"
+	"bolt/apply/provider/timer"
 	"bolt/apply/provider/value"
 	"bolt/apply/provider/vcsrepo"
 	"bolt/apply/provider/yumrepo"
@@ -48,6 +51,7 @@ func All() map[string]resource.Type {
 		"Host":               host.Type(),
 		"Ini_setting":        ini.Setting(),
 		"Ini_subsetting":     ini.Subsetting(),
+		"Kv":                 kv.Type(),
 		"Mount":              mount.Type(),
 		"Mysql_database":     mysql.Database(),
 		"Mysql_datadir":      mysql.Datadir(),
@@ -56,6 +60,7 @@ func All() map[string]resource.Type {
 		"Mysql_user":         mysql.User(),
 		"Notify":             notify.Type(),
 		"Package":            pkg.Type(),
+		"Password":           password.Type(),
 		"Selboolean":         selinux.Boolean(),
 		"Selmodule":          selinux.Module(),
 		"Service":            service.Type(),
@@ -63,6 +68,7 @@ func All() map[string]resource.Type {
 		"Sshkey":             sshkey.Type(),
 		"Sysctl":             sysctl.Type(),
 		"Tidy":               tidy.Type{},
+		"Timer":              timer.Type(),
 		"User":               account.User(),
 		"Value":              value.Type(),
 		"Vcsrepo":            vcsrepo.Type(),

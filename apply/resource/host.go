@@ -31,6 +31,9 @@ type Host struct {
 	// Declared returns all resources of a type in the catalog, in their order. The type is capitalized,
 	// such as "Concat_fragment".
 	Declared func(typ string) []*Resource
+	// State is a directory of the helper in which types keep what belongs to their resources, such as passwords; "" if there is
+	// none. No other user can read or write it.
+	State string
 	// Backup keeps a copy of a regular file before it is replaced or removed.
 	Backup func(path string) error
 	// Log takes messages that are not changes; nil discards them.

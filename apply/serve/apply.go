@@ -29,6 +29,8 @@ const (
 	catalogsName = "catalogs"
 	incomingName = "incoming"
 	backupsName  = "backups"
+	// stateName is for the types of resources (resource.Host.State).
+	stateName = "resources"
 )
 
 const (
@@ -56,7 +58,7 @@ func (m *Machine) apply(ctx context.Context, q *Request, in io.Reader, s *sender
 	if err := lock.Fence(q.Node, q.Seq); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName)); err != nil {
+	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName), dir.Make(stateName)); err != nil {
 		return 0, err
 	}
 	r := &run{m: m, q: q, s: s, dir: dir, lock: lock, store: bundle.NewStore(dir.Path(incomingName, q.Run))}
@@ -323,6 +325,7 @@ func (r *run) apply(ctx context.Context) (int, error) {
 func (r *run) host() *resource.Host {
 	h := resource.NewHost()
 	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
+	h.State = r.dir.Path(stateName)
 	return h
 }
 

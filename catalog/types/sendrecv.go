@@ -48,8 +48,10 @@ func KindOf(v any) ValueKind {
 // sends are the keys of the values that resources of a type send. The names of exec, password, value, and content of
 // http_check are those of mgmt, whose kind http:client sends content.
 var sends = map[string]map[string]ValueKind{
-	"Exec":  {"output": Text, "stdout": Text, "stderr": Text},
-	"Value": {"any": anyValue},
+	"Exec":     {"output": Text, "stdout": Text, "stderr": Text},
+	"Kv":       {"value": Text},
+	"Password": {"password": Text},
+	"Value":    {"any": anyValue},
 }
 
 // A receiver is a parameter that can receive.
@@ -66,6 +68,7 @@ var receivers = map[string]map[string]receiver{
 		"month": {Text | Integer, "1"}, "weekday": {Text | Integer, "0"},
 	},
 	"File":   {"content": {Text, "received"}, "mode": {Text, "0600"}, "owner": {Text | Integer, "root"}, "group": {Text | Integer, "root"}},
+	"Kv":     {"value": {Text, "0"}},
 	"Notify": {"message": {anyValue, "received"}},
 	"Value":  {"any": {anyValue, "received"}},
 }
@@ -148,6 +151,9 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // mgmtKinds are the types that stand for kinds of mgmt. No Puppet has them.
 func mgmtKinds() []Type {
 	return []Type{
+		row("kv", "key", "value", "skiplessthan skipcmpstyle"),
+		row("password", "name", "", "length saved check_recovery"),
+		row("timer", "name", "", "interval"),
 		row("value", "name", "", "any"),
 	}
 }

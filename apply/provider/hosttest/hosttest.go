@@ -17,7 +17,7 @@ import (
 func Host(t *testing.T) *resource.Host {
 	t.Helper()
 	h := resource.NewHost()
-	h.Root = t.TempDir()
+	h.Root, h.State = t.TempDir(), t.TempDir()
 	h.Diffs = true
 	return h
 }

@@ -61,7 +61,7 @@ func OtherRoot(t *testing.T) string {
 
 func newMachine(t *testing.T, root string, types map[string]resource.Type) *Machine {
 	m := &Machine{Root: root, Host: resource.NewHost(), Types: types, t: t}
-	m.Host.Root = root
+	m.Host.Root, m.Host.State = root, t.TempDir()
 	m.Host.Log = func(r catalog.Ref, level report.Level, text string) {
 		m.Logs = append(m.Logs, fmt.Sprintf("%s %s: %s", r, level, text))
 	}

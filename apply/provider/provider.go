@@ -13,6 +13,7 @@ import (
 	"bolt/apply/provider/file"
 	"bolt/apply/provider/fileline"
 	"bolt/apply/provider/host"
+	"bolt/apply/provider/httpcheck"
 	"bolt/apply/provider/ini"
 	"bolt/apply/provider/kv"
 	"bolt/apply/provider/mount"
@@ -49,6 +50,7 @@ func All() map[string]resource.Type {
 		"File_line":          fileline.Type(),
 		"Group":              account.Group(),
 		"Host":               host.Type(),
+		"Http_check":         httpcheck.Type(),
 		"Ini_setting":        ini.Setting(),
 		"Ini_subsetting":     ini.Subsetting(),
 		"Kv":                 kv.Type(),

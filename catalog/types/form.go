@@ -121,6 +121,13 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"max_files", `^([0-9]+|-1)$`, "be a number, or -1"},
 			[3]string{"source", `^(puppet|file|https?):|` + somePath, "be an absolute path, or a URL with puppet, file, http or https"},
 		),
+		"http_check": formed(append(each(`^[1-9][0-9]*$`, "be a number of at least 1", "timeout", "tries"),
+			[3]string{"try_sleep", digitsOf, "be a number of seconds"},
+			[3]string{"url", `^https?://.`, "be a URL with http or https"},
+			[3]string{"status", `^[1-5][0-9]{2}$`, "be a status from 100 to 599"},
+			[3]string{"cacert", `^/`, "be an absolute path"})...),
+		"password":   formed([3]string{"length", `^[1-9][0-9]{0,4}$`, "be a number from 1 to 65535"}),
+		"timer":      formed([3]string{"interval", `^[1-9][0-9]{0,9}$`, "be a number of seconds"}),
 		"filebucket": formed([3]string{"path", `^false$|` + somePath, "be an absolute path, or false"}),
 		"group":      formed([3]string{"gid", `^([-0-9]+|absent)$`, "be a number"}),
 		"host": formed(

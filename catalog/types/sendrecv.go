@@ -48,10 +48,11 @@ func KindOf(v any) ValueKind {
 // sends are the keys of the values that resources of a type send. The names of exec, password, value, and content of
 // http_check are those of mgmt, whose kind http:client sends content.
 var sends = map[string]map[string]ValueKind{
-	"Exec":     {"output": Text, "stdout": Text, "stderr": Text},
-	"Kv":       {"value": Text},
-	"Password": {"password": Text},
-	"Value":    {"any": anyValue},
+	"Exec":       {"output": Text, "stdout": Text, "stderr": Text},
+	"Http_check": {"content": Text, "status": Integer},
+	"Kv":         {"value": Text},
+	"Password":   {"password": Text},
+	"Value":      {"any": anyValue},
 }
 
 // A receiver is a parameter that can receive.
@@ -151,6 +152,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // mgmtKinds are the types that stand for kinds of mgmt. No Puppet has them.
 func mgmtKinds() []Type {
 	return []Type{
+		row("http_check", "url", "", "method headers status contains timeout tries try_sleep cacert insecure"),
 		row("kv", "key", "value", "skiplessthan skipcmpstyle"),
 		row("password", "name", "", "length saved check_recovery"),
 		row("timer", "name", "", "interval"),

@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 	for params, want := range map[string]string{
 		`{"url":"ftp://h/"}`:                       `url must be a URL with http or https, and is "ftp://h/"`,
 		`{"url":"http:///x"}`:                      "url must be a URL with http or https",
-		`{"method":"POST"}`:                        `method must be GET, HEAD or OPTIONS, and is "POST"`,
+		`{"method":"POST"}`:                        `method cannot be "POST": it can be GET, HEAD or OPTIONS`,
 		`{"status":99}`:                            `status must be a status from 100 to 599, or a list of them, and is "99"`,
 		`{"status":"2xx"}`:                         "status must be a status",
 		`{"timeout":0}`:                            "timeout must be from 1 to 3600",

@@ -48,6 +48,9 @@ type Options struct {
 	// Sema is the number of resources that are applied at a time, besides the limits that resources have themselves; 0 for no limit. Resources
 	// that are applied together count as one.
 	Sema int
+	// Only are the resources that are looked at, and those that their changes refresh; nil for all. The other resources count as they were: a
+	// resource of Failed has failed, so that all that depends on it is skipped. They have no results.
+	Only, Failed map[catalog.Ref]bool
 	// Workers is the number of Parallel items that are applied at a time; 0 for 64.
 	Workers int
 	// Stop ends the run early when it is closed: items that have begun are finished, and the rest

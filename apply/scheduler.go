@@ -140,6 +140,11 @@ func (s *scheduler) start(ctx context.Context) {
 			s.pass(st)
 			continue
 		}
+		if !s.wanted(st) {
+			heap.Pop(&s.queue)
+			s.ignore(st)
+			continue
+		}
 		if reason := s.skip(ctx, st); reason != "" {
 			heap.Pop(&s.queue)
 			if len(st.tries.failed) > 0 {
@@ -218,6 +223,11 @@ func (s *scheduler) collect(ctx context.Context, batch []*attempt) []*attempt {
 			s.pass(next)
 			continue
 		}
+		if !s.wanted(next) {
+			heap.Pop(&s.queue)
+			s.ignore(next)
+			continue
+		}
 		if !s.adjacent(last.index, next.index) || next.typ != first.typ || next.parent != nil || next.group != nil || next.meta.NoGroup ||
 			next.meta.Timeout != first.meta.Timeout || s.skip(ctx, next) != "" || s.receive(next) != nil || s.lacking(next, batch[0].held) != nil {
 			break
@@ -240,6 +250,17 @@ func (s *scheduler) adjacent(a, b int) bool {
 	return true
 }
 
+// wanted reports whether Options.Only has a step, or its refresh is due. A generated resource is wanted with its generator.
+func (s *scheduler) wanted(st *step) bool {
+	return s.o.Only == nil || st.parent != nil || s.o.Only[st.ref] || st.refreshes > 0 || st.wouldRefresh > 0
+}
+
+// ignore goes past a step that is not wanted.
+func (s *scheduler) ignore(st *step) {
+	s.close(st)
+	s.leave(st, s.o.Failed[st.ref])
+}
+
 // skip returns the reason for which a step is not looked at; "" if it is.
 func (s *scheduler) skip(ctx context.Context, st *step) string {
 	switch {
@@ -247,10 +268,8 @@ func (s *scheduler) skip(ctx context.Context, st *step) string {
 		return "the run was stopped before its turn"
 	case ctx.Err() != nil:
 		return "the run was cancelled before its turn"
-	case len(s.o.SkipTags) > 0 && st.tagged(s.o.SkipTags):
-		return "it has a tag that is to be skipped"
-	case len(s.o.Tags) > 0 && !st.tagged(s.o.Tags):
-		return "it has none of the wanted tags"
+	case s.excluded(st) != "":
+		return s.excluded(st)
 	case !st.due(s.Run):
 		return fmt.Sprintf("its schedule %q does not let it be applied now", st.meta.schedule)
 	case st.broken:
@@ -423,9 +442,8 @@ func (s *scheduler) pass(st *step) {
 	s.leave(st, false)
 }
 
-// end records the result of a resource.
-func (s *scheduler) end(st *step, r *report.Result) {
-	st.status = r.Status
+// close counts a step as done in the order of the items.
+func (s *scheduler) close(st *step) {
 	s.open[st.index]--
 	for s.low < len(s.open) && s.open[s.low] == 0 {
 		s.low++
@@ -433,6 +451,12 @@ func (s *scheduler) end(st *step, r *report.Result) {
 	for len(s.serial) > 0 && s.serial[0] < s.low {
 		s.serial = s.serial[1:]
 	}
+}
+
+// end records the result of a resource.
+func (s *scheduler) end(st *step, r *report.Result) {
+	st.status = r.Status
+	s.close(st)
 	if st.meta.schedule != "" && r.Status != report.Skipped {
 		s.summary.Checked = append(s.summary.Checked, st.ref)
 	}

@@ -10,6 +10,9 @@
 // The input of the helper is empty, or a gzip stream of frames: an Offer, a Catalog, and
 // Contents. Each part can be missing.
 //
+// The input of a watch is a stream of frames that stays open: each Pack has an input as above, and an Alive is a sign that the
+// controller is there. The helper answers Needs, Events and Logs, and a Round after each check; a Done is the end.
+//
 // A Reader reads what another machine sent. It refuses a frame that is longer than the
 // limit of its type before it allocates memory for it.
 package frame
@@ -45,17 +48,26 @@ const (
 	TypeOffer   Type = 'O'
 	TypeCatalog Type = 'C'
 	TypeContent Type = 'B'
+	// Those of a watch.
+	TypeRound Type = 'R'
+	TypePack  Type = 'P'
+	TypeAlive Type = 'K'
 )
 
 // MaxContent is the size up to which a content travels in a frame. Larger contents are
 // copied as files, because input is held in memory.
 const MaxContent = 4 << 20
 
+// maxPack is the length that the compressed input of a helper can have in a watch.
+const maxPack = 320 << 20
+
 // limit returns the length that a body can have, 0 for an unknown type.
 func (t Type) limit() int {
 	switch t {
-	case TypeHello, TypeDone:
+	case TypeHello, TypeDone, TypeRound:
 		return 1 << 20
+	case TypePack:
+		return maxPack
 	case TypeLog:
 		return 1 << 20
 	case TypeEvent:
@@ -70,6 +82,8 @@ func (t Type) limit() int {
 		return 256 << 20
 	case TypeContent:
 		return sumSize + MaxContent
+	case TypeAlive:
+		return 1 // it is empty
 	}
 	return 0
 }

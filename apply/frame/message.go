@@ -73,6 +73,7 @@ const (
 	StopLost   Stop = "lost"   // nobody reads the output of the helper any more
 	StopSignal Stop = "signal" // a signal asked the helper to end
 	StopAsked  Stop = "asked"  // bolt asked for the end of the run
+	StopLeft   Stop = "left"   // bolt has ended the input of a watch
 )
 
 // Done is the last frame of the helper.
@@ -86,6 +87,14 @@ type Done struct {
 	Drift string `json:"drift,omitempty"`
 	// Owed are resources that a later run will refresh, because this one did not come to it.
 	Owed []string `json:"owed,omitempty"`
+}
+
+// A Round is the end of one check of a watch. The counts are those of the resources that were looked at.
+type Round struct {
+	Done
+	// First is set for the first check of a catalog that bolt has sent: all of its resources were looked at, or those that
+	// differ from the resources of the catalog before it.
+	First bool `json:"first,omitempty"`
 }
 
 // A Kind is the reason why a run was refused.
@@ -119,6 +128,8 @@ type Holder struct {
 	By    string    `json:"by"` // the user for whom it runs
 	PID   int       `json:"pid,omitempty"`
 	Start time.Time `json:"start"`
+	// Watch is set for a check of a watch, which ends soon, so that other runs wait for it.
+	Watch bool `json:"watch,omitempty"`
 }
 
 // A State is the outcome of a run.

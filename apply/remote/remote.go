@@ -140,7 +140,7 @@ func Apply(ctx context.Context, conn transport.Conn, t *Target, job *Job) (*Outc
 		}
 		need := r.need
 		r.need = nil
-		if input, err = s.supply(ctx, p, need, r.hello); err != nil {
+		if input, err = s.supply(ctx, p, need, r.hello, true); err != nil {
 			return nil, err
 		}
 	}

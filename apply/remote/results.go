@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"bolt/apply/frame"
 	"bolt/apply/report"
@@ -40,6 +41,8 @@ type results struct {
 	states    *frame.States
 	counts    frame.Counts
 	generated map[catalog.Ref]bool
+	used      atomic.Int64 // bytes of output; in a watch, those of one check
+	rounds    *rounds      // of a watch; nil for other runs
 }
 
 // complete reports whether the last frame has arrived.
@@ -51,7 +54,7 @@ func (r *results) complete() bool {
 type reader struct {
 	w       *io.PipeWriter
 	wg      sync.WaitGroup
-	size    int64
+	size    *atomic.Int64
 	max     int64
 	greeted bool
 	before  []byte
@@ -61,7 +64,8 @@ type reader struct {
 // reader returns the standard output of a run; end must be called after it.
 func (r *results) reader(run string) *reader {
 	pr, pw := io.Pipe()
-	in := &reader{w: pw, max: cmp.Or(r.maxOutput, defaultOutput)}
+	r.used.Store(0)
+	in := &reader{w: pw, size: &r.used, max: cmp.Or(r.maxOutput, defaultOutput)}
 	r.hello = nil
 	in.wg.Go(func() {
 		in.err = r.read(in, frame.NewReader(pr), run)
@@ -71,7 +75,7 @@ func (r *results) reader(run string) *reader {
 }
 
 func (in *reader) Write(p []byte) (int, error) {
-	if in.size += int64(len(p)); in.size > in.max {
+	if in.size.Add(int64(len(p))) > in.max {
 		err := &longError{in.max}
 		in.w.CloseWithError(err)
 		return 0, err
@@ -119,6 +123,10 @@ func (r *results) read(in *reader, frames *frame.Reader, run string) error {
 
 // take takes one frame.
 func (r *results) take(t frame.Type, body []byte, run string) error {
+	if r.rounds != nil {
+		r.rounds.mu.Lock()
+		defer r.rounds.mu.Unlock()
+	}
 	switch {
 	case r.hello == nil && t != frame.TypeHello:
 		return fmt.Errorf("a frame of type %v came before its greeting", t)
@@ -153,11 +161,18 @@ func (r *results) take(t frame.Type, body []byte, run string) error {
 		if err := frame.Decode(t, body, n); err != nil {
 			return err
 		}
+		if r.rounds != nil {
+			return r.rounds.needs(n, r.hello)
+		}
 		if r.counts != (frame.Counts{}) {
 			return errors.New("it needs contents after it began")
 		}
 		r.need = n
 		return nil
+	case frame.TypeRound:
+		if r.rounds != nil {
+			return r.round(body)
+		}
 	case frame.TypeEvent:
 		return r.event(body)
 	case frame.TypeLog:
@@ -195,6 +210,9 @@ func (r *results) answered(t frame.Type, body []byte) error {
 	return frame.Decode(t, body, r.facts)
 }
 
+// errTooMany is the error for more generated resources than there can be.
+var errTooMany = fmt.Errorf("more than %d resources came into being", maxGenerated)
+
 // event takes the result of a resource.
 func (r *results) event(body []byte) error {
 	var in frame.Result
@@ -207,13 +225,17 @@ func (r *results) event(body []byte) error {
 	}
 	open, ours := r.expected[res.Ref]
 	switch {
+	case r.rounds != nil && r.rounds.first:
+		if err := r.rounds.again(r, res); err != nil {
+			return err
+		}
 	case res.Generated:
 		_, parent := r.expected[res.Parent]
 		if ours || r.generated[res.Ref] || !parent && !r.generated[res.Parent] {
 			return fmt.Errorf("%s cannot come from %s", res.Ref, res.Parent)
 		}
 		if len(r.generated) == maxGenerated {
-			return fmt.Errorf("more than %d resources came into being", maxGenerated)
+			return errTooMany
 		}
 		if r.generated == nil {
 			r.generated = make(map[catalog.Ref]bool)
@@ -236,7 +258,7 @@ func (r *results) event(body []byte) error {
 // check compares the counts of the helper with the results that came. Resources without a
 // result are unchanged.
 func (r *results) check(d *frame.Done) error {
-	if r.answer != 0 {
+	if r.answer != 0 || r.rounds != nil && r.rounds.first && d == r.done { // the end of a watch has no counts
 		return nil
 	}
 	if d.Refused != nil {

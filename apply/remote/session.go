@@ -24,6 +24,8 @@ type session struct {
 	run  string
 	// grace is the time that the helper has to end after a cancel; 0 is interruptGrace.
 	grace time.Duration
+	// feed returns the open input of a watch, which begins with the input that it gets; nil for other runs.
+	feed func(first []byte) io.ReadCloser
 }
 
 // nothing is the input of a helper that needs none.
@@ -125,9 +127,13 @@ func (s *session) attempt(ctx context.Context, sum func(system string) string, n
 	argv := append([]string{"/bin/sh", "-c", script(name), "sh", s.run, s.t.Dir, sum("linux-amd64"), sum("linux-arm64"), name}, args...)
 	errs := &head{}
 	in := r.reader(s.run)
-	st, err := s.conn.Run(ctx, &transport.Cmd{
-		Label: s.t.Label, Argv: argv, Stdin: input, Stdout: in, Stderr: errs, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir, Grace: cmp.Or(s.grace, interruptGrace),
-	})
+	cmd := &transport.Cmd{Label: s.t.Label, Argv: argv, Stdin: input, Stdout: in, Stderr: errs, RunAs: s.t.RunAs, TmpDir: s.t.TmpDir, Grace: cmp.Or(s.grace, interruptGrace)}
+	if s.feed != nil {
+		open := s.feed(input)
+		defer open.Close()
+		cmd.Stdin, cmd.Input = nil, open
+	}
+	st, err := s.conn.Run(ctx, cmd)
 	greeted, before, rerr := in.end()
 	switch {
 	case rerr != nil: // also if Run returned an error, which is because of it then
@@ -184,14 +190,15 @@ func (s *session) explain(no *cannot) error {
 	return e
 }
 
-// supply returns the input that the helper requested. Large contents are copied as files first.
-func (s *session) supply(ctx context.Context, p *packed, need *frame.Need, hello *frame.Hello) ([]byte, error) {
+// supply returns the input that the helper requested. Large contents are copied as files first. If anew is set, the helper
+// does not remember what came before, so a catalog with secrets is sent again.
+func (s *session) supply(ctx context.Context, p *packed, need *frame.Need, hello *frame.Hello, anew bool) ([]byte, error) {
 	asked, err := p.find(need.Contents)
 	if err != nil {
 		return nil, s.t.protocol("%v", err)
 	}
 	f := frame.NewPacker()
-	whole := need.Catalog || p.secret
+	whole := need.Catalog || p.secret && anew
 	if whole {
 		if err := p.addCatalog(f); err != nil {
 			return nil, err

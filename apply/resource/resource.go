@@ -127,6 +127,25 @@ type Parallel interface{ Parallel() }
 // catalog has no order: in a graph. It changes nothing that other items change, such as a command.
 type Independent interface{ Independent() }
 
+// A Watcher is an Item whose state can be watched. Watch returns the sources of events, after which the item must be read
+// again. If there are none, nothing but a refresh can make the item do something, such as for an exec without conditions. An Item
+// that is not a Watcher is read again from time to time.
+type Watcher interface{ Watch(h *Host) []Watch }
+
+// A Watch is a source of events. Exactly one of its fields is set, except that Tree belongs to Path.
+type Watch struct {
+	// Path is an absolute path. Each change of the file, of its metadata or of a directory above it is an event. The file does not
+	// need to exist. If Tree is set, each change of a file below it is an event, too.
+	Path string
+	Tree bool
+	// Unit is the name of a systemd unit, such as "cron.service".
+	Unit string
+	// Mounts stands for the table of mounted file systems.
+	Mounts bool
+	// Poll is set if changes have no event, so that the item is read from time to time.
+	Poll bool
+}
+
 // A Reader is a Type that reads the states of many resources at once, such as with one query
 // of a package database. The engine calls ReadAll for all items that it can apply next, instead of Item.Read
 // for each. The results are in the order of the items: nil, or the error of an item.

@@ -48,8 +48,8 @@ const (
 	turn = 10 * time.Minute
 )
 
-// Lock takes the lock of the node. It waits for runs of nodes with other names, as long as ctx lets it, and
-// not for one of the same node: then the error is a *BusyError.
+// Lock takes the lock of the node. It waits for runs of nodes with other names and for the checks of a watch, as long as ctx lets it. It does
+// not wait for another run of the same node: then the error is a *BusyError.
 func (d *Dir) Lock(ctx context.Context, h frame.Holder) (*Lock, error) {
 	f, err := ownfile.Open(d.Path(lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -97,9 +97,9 @@ func name(f *os.File, h *frame.Holder) error {
 	return f.Truncate(int64(length))
 }
 
-var errHeld = errors.New("a run of another node has the lock")
+var errHeld = errors.New("a run of another node, or a watch, has the lock")
 
-// try waits a moment for the lock. The error is errHeld if a run of another node has it.
+// try waits a moment for the lock. The error is errHeld if a run that Lock waits for has it.
 func (d *Dir) try(ctx context.Context, f *os.File, node string) error {
 	short, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
@@ -108,7 +108,7 @@ func (d *Dir) try(ctx context.Context, f *os.File, node string) error {
 		return err
 	}
 	holder := d.holder()
-	if holder != nil && holder.Node != node && ctx.Err() == nil {
+	if holder != nil && (holder.Node != node || holder.Watch) && ctx.Err() == nil {
 		return errHeld
 	}
 	return &BusyError{holder}

@@ -113,7 +113,10 @@ type run struct {
 	catalog *catalog.Catalog
 
 	journal   *runlog.Journal
-	inherited map[catalog.Ref]bool // refreshes that earlier runs left; true if this one leaves them, too
+	begun     func() error                            // opens the journal, once
+	ended     func(*report.Result)                    // of a watch; it can be nil
+	content   func(sum string) (io.ReadCloser, error) // of a watch; nil for that of store
+	inherited map[catalog.Ref]bool                    // refreshes that earlier runs left; true if this one leaves them, too
 	counts    frame.Counts
 	drift     string   // frame.Done.Drift
 	warned    sync.Map // resources about which there were warnings
@@ -168,6 +171,11 @@ func (r *run) load(in io.Reader) (*frame.Need, error) {
 	if err := r.receive(in); err != nil {
 		return nil, err
 	}
+	return r.find()
+}
+
+// find finds the catalog, and what is missing to apply it.
+func (r *run) find() (*frame.Need, error) {
 	text := r.text
 	switch {
 	case text == nil:
@@ -263,42 +271,95 @@ func (r *run) clean() {
 
 // apply applies the catalog.
 func (r *run) apply(ctx context.Context) (int, error) {
-	checked, err := r.dir.Checked()
+	w := r.stopper(nil)
+	defer w.end()
+	done, err := r.work(ctx, w, &turn{id: r.q.Run})
 	if err != nil {
 		return 0, err
+	}
+	return r.last(done), nil
+}
+
+// last sends the end of the run, and returns the exit code.
+func (r *run) last(done *frame.Done) int {
+	if r.s.message(frame.TypeDone, done) != nil { // the journal has all of it
+		r.shorten(done)
+		r.s.message(frame.TypeDone, done)
+	}
+	return r.code(done)
+}
+
+// A turn is one application of a catalog.
+type turn struct {
+	id string // of the journal
+	// only and failed are those of apply.Options.
+	only, failed map[catalog.Ref]bool
+	// late is set if there is a journal only when something changes.
+	late bool
+	// prepared gets the run before it begins; it can be nil.
+	prepared func(*apply.Run)
+}
+
+// work applies the catalog, or a part of it, and gives the lock back. An error means that nothing was changed.
+func (r *run) work(ctx context.Context, w *stopper, t *turn) (*frame.Done, error) {
+	checked, err := r.dir.Checked()
+	if err != nil {
+		return nil, err
 	}
 	audited, err := r.dir.Audited()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	owed, err := r.lock.Owed(r.q.Node)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	h := r.host()
 	backups := backup.New(r.dir.Path(backupsName), time.Now)
 	h.Backup = func(path string) error { return backups.Keep(ctx, path) }
-	w := r.watch()
-	defer w.end()
+	r.journal, r.begun = nil, sync.OnceValue(func() error { return r.begin(ctx, t.id) })
 	o := apply.Options{
-		Types: r.m.Types, Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Sema: r.q.Sema, Stop: w.stop,
-		Changing: func(ref catalog.Ref) { r.journal.Changing(ref) },
-		Owe:      func(refs []catalog.Ref) error { return r.journal.Owe(refs) },
-		Paid:     func(ref catalog.Ref) { r.journal.Paid(ref) },
-		Checked:  func(ref catalog.Ref) time.Time { return checked[ref.String()] },
-		Audited:  func(ref catalog.Ref) map[string]string { return audited[ref.String()].Values },
+		Types: r.m.types(), Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Sema: r.q.Sema, Stop: w.stop, Only: t.only, Failed: t.failed,
+		Changing: func(ref catalog.Ref) {
+			if r.begun() == nil {
+				r.journal.Changing(ref)
+			}
+		},
+		Owe: func(refs []catalog.Ref) error {
+			if err := r.begun(); err != nil {
+				return err
+			}
+			return r.journal.Owe(refs)
+		},
+		Paid: func(ref catalog.Ref) {
+			if r.begun() == nil {
+				r.journal.Paid(ref)
+			}
+		},
+		Checked: func(ref catalog.Ref) time.Time { return checked[ref.String()] },
+		Audited: func(ref catalog.Ref) map[string]string { return audited[ref.String()].Values },
 	}
 	if !r.q.Noop {
 		o.Refreshes = owed
+		for _, ref := range owed {
+			if t.only != nil {
+				t.only[ref] = true
+			}
+		}
 	}
 	applied, err := apply.Prepare(r.catalog, h, o)
 	if err != nil {
-		return 0, &refused{frame.KindCatalog, err}
+		return nil, &refused{frame.KindCatalog, err}
 	}
-	if err := r.begin(ctx); err != nil {
-		return 0, err
+	if t.prepared != nil {
+		t.prepared(applied)
 	}
-	r.inherited = make(map[catalog.Ref]bool)
+	if !t.late || len(owed) > 0 {
+		if err := r.begun(); err != nil {
+			return nil, err
+		}
+	}
+	r.counts, r.inherited = frame.Counts{}, make(map[catalog.Ref]bool)
 	for _, ref := range owed {
 		r.inherited[ref] = r.q.Noop
 	}
@@ -310,7 +371,9 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if summary.Stopped {
 		done.Stopped = w.reason
 	}
-	done.Owed = r.owed(summary.Stopped || err != nil, owed)
+	if r.journal != nil {
+		done.Owed = r.owed(summary.Stopped || err != nil, owed)
+	}
 	if !r.q.Noop && r.counts.Changed+r.counts.Failed > 0 {
 		_ = backups.Prune() // a later run does it
 	}
@@ -318,7 +381,8 @@ func (r *run) apply(ctx context.Context) (int, error) {
 	if !r.q.Noop {
 		err = errors.Join(err, r.dir.SetChecked(checked, summary.Checked, time.Now()))
 	}
-	return r.finish(done, err), nil
+	r.end(done, err)
+	return done, nil
 }
 
 // host returns this machine with the settings of the run.
@@ -326,13 +390,16 @@ func (r *run) host() *resource.Host {
 	h := resource.NewHost()
 	h.Content, h.Env, h.Diffs, h.Log, h.Run = r.store.Open, r.m.Env, r.q.Diffs, r.log, r.runner()
 	h.State = r.dir.Path(stateName)
+	if r.content != nil {
+		h.Content = r.content
+	}
 	return h
 }
 
 // begin opens the journal.
-func (r *run) begin(ctx context.Context) (err error) {
+func (r *run) begin(ctx context.Context, id string) (err error) {
 	start := runlog.Start{
-		Run: r.q.Run, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot(),
+		Run: id, Node: r.q.Node, By: r.q.by(), Catalog: r.q.Catalog, Seq: r.q.Seq, Noop: r.q.Noop, Boot: r.m.boot(),
 		Release: r.q.Release, Expected: r.q.Expected,
 	}
 	if r.q.Noop && r.q.Expected != "" {
@@ -347,19 +414,27 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// finish ends the journal and the answer, and returns the exit code. err is set if the journal is not complete.
-func (r *run) finish(done *frame.Done, err error) int {
+// end ends the journal, and gives the lock back. err is set if the journal is not complete.
+func (r *run) end(done *frame.Done, err error) {
 	done.Drift = r.drift
-	if err = errors.Join(err, r.journal.Done(done, time.Now())); err != nil && done.Error == "" {
+	if r.journal != nil {
+		err = errors.Join(err, r.journal.Done(done, time.Now()))
+	}
+	if err != nil && done.Error == "" {
 		done.Error = "The journal of the run is incomplete: " + err.Error()
 	}
 	// When bolt hears of the end, the next run can begin.
-	_ = r.lock.Unlock()                           // it ends with the process
-	if r.s.message(frame.TypeDone, done) != nil { // the journal has all of it
-		done.Owed, done.Error = nil, done.Error[:min(len(done.Error), maxMessages)]
-		r.s.message(frame.TypeDone, done)
-	}
-	if r.counts.Failed > 0 || done.Error != "" || done.Stopped != "" {
+	_ = r.lock.Unlock() // it ends with the process
+}
+
+// shorten makes the end of a run fit in a frame.
+func (r *run) shorten(done *frame.Done) {
+	done.Owed, done.Error = nil, done.Error[:min(len(done.Error), maxMessages)]
+}
+
+// code returns the exit code for the end of a run.
+func (r *run) code(done *frame.Done) int {
+	if done.Counts.Failed > 0 || done.Error != "" || done.Stopped != "" {
 		return ExitFailed
 	}
 	return ExitOK
@@ -387,7 +462,12 @@ func (r *run) result(res *report.Result) {
 	if _, owed := r.inherited[res.Ref]; owed && res.Status == report.Skipped {
 		r.inherited[res.Ref] = true
 	}
-	r.journal.Ended(res)
+	if res.Status != report.Unchanged && res.Status != report.Skipped && r.begun() == nil {
+		r.journal.Ended(res)
+	}
+	if r.ended != nil {
+		r.ended(res)
+	}
 	_, warned := r.warned.Load(res.Ref)
 	if !res.Silent() || res.Generated && warned {
 		r.s.result(frame.FromReport(res))
@@ -401,8 +481,8 @@ func (r *run) log(ref catalog.Ref, level report.Level, text string) {
 	r.s.log(&report.Log{Ref: ref.String(), Level: level, Message: text, Time: time.Now()})
 }
 
-// A watch ends a run when its reader has gone, after a signal, or when its end is requested.
-type watch struct {
+// A stopper ends a run when its reader has gone, after a signal, or when its end is requested.
+type stopper struct {
 	stop   chan struct{} // closed when the run must end
 	reason frame.Stop    // set before stop is closed
 	over   chan struct{}
@@ -412,8 +492,9 @@ type watch struct {
 // look is how often a run looks for a request to stop it.
 const look = 500 * time.Millisecond
 
-func (r *run) watch() *watch {
-	w := &watch{stop: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{})}
+// stopper starts it. gone is closed when bolt has left a watch; nil for other runs.
+func (r *run) stopper(gone <-chan struct{}) *stopper {
+	w := &stopper{stop: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{})}
 	end := func(reason frame.Stop) {
 		w.reason = reason
 		close(w.stop)
@@ -439,6 +520,8 @@ func (r *run) watch() *watch {
 				end(frame.StopLost)
 			case <-signal:
 				end(frame.StopSignal)
+			case <-gone:
+				end(frame.StopLeft)
 			case <-t.C:
 				if !r.dir.Stopping(r.q.Run) {
 					continue
@@ -452,7 +535,7 @@ func (r *run) watch() *watch {
 	return w
 }
 
-func (w *watch) end() {
+func (w *stopper) end() {
 	close(w.over)
 	<-w.done
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"bolt/apply/agent"
@@ -40,7 +41,8 @@ func (r *run) puppet(ctx context.Context) (int, error) {
 		defer in.Close()
 		job.Plugins = in
 	}
-	if err := r.begin(ctx); err != nil {
+	r.begun = sync.OnceValue(func() error { return r.begin(ctx, r.q.Run) })
+	if err := r.begun(); err != nil {
 		return 0, err
 	}
 	done := &frame.Done{}
@@ -60,7 +62,8 @@ func (r *run) puppet(ctx context.Context) (int, error) {
 	if err != nil {
 		done.Error = err.Error()
 	}
-	return r.finish(done, nil), nil
+	r.end(done, nil)
+	return r.last(done), nil
 }
 
 const (

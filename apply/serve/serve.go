@@ -30,7 +30,9 @@ type Machine struct {
 	Dir   string                   // state directory
 	Build string                   // of the helper
 	Types map[string]resource.Type // that can be applied
-	Env   []string                 // of programs that types run
+	// Renew returns the Types for one check of a watch, because types remember what they have read. nil uses Types.
+	Renew func() map[string]resource.Type
+	Env   []string // of programs that types run
 	// Guard are the first words of a command that calls Guard.Hold with the words behind them. nil:
 	// programs that must not be interrupted run without a guard.
 	Guard []string
@@ -47,6 +49,14 @@ const (
 	ExitRefused = 2 // nothing was changed
 	ExitNeed    = 3 // the helper lacks contents; nothing was changed
 )
+
+// types returns the types for one application of a catalog.
+func (m *Machine) types() map[string]resource.Type {
+	if m.Renew != nil {
+		return m.Renew()
+	}
+	return m.Types
+}
 
 func (m *Machine) boot() string {
 	if m.Boot != "" {

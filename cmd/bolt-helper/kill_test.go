@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	name := filepath.Base(os.Args[0])
 	switch client := os.Getenv(clientVariable); {
 	case strings.HasPrefix(name, helperName), strings.HasPrefix(name, "new-"), len(os.Args) > 1 && os.Args[1] == "hold":
-		os.Exit(realMain(context.Background(), os.Args[1:], provider.All()))
+		os.Exit(realMain(context.Background(), os.Args[1:], provider.All))
 	case client != "":
 		os.Exit(clientMain(strings.Split(client, "|")))
 	}

@@ -27,7 +27,7 @@ import (
 
 const exitUsage = 64
 
-func main() { os.Exit(realMain(context.Background(), os.Args[1:], provider.All())) }
+func main() { os.Exit(realMain(context.Background(), os.Args[1:], provider.All)) }
 
 // keepHelpers is the number of versions of the helper that stay on a machine, so that two controllers of
 // different versions need not copy theirs each time.
@@ -39,7 +39,7 @@ const staleHelper = time.Hour
 
 const helperName = "helper-"
 
-func realMain(ctx context.Context, argv []string, types map[string]resource.Type) int {
+func realMain(ctx context.Context, argv []string, types func() map[string]resource.Type) int {
 	code, err := dispatch(ctx, argv, types)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bolt-helper:", err)
@@ -48,7 +48,7 @@ func realMain(ctx context.Context, argv []string, types map[string]resource.Type
 	return code
 }
 
-func dispatch(ctx context.Context, argv []string, types map[string]resource.Type) (int, error) {
+func dispatch(ctx context.Context, argv []string, types func() map[string]resource.Type) (int, error) {
 	fs := flag.NewFlagSet("bolt-helper", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	dir := fs.String("dir", "", "state directory")
@@ -140,6 +140,7 @@ func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	fs.StringVar(&q.Plugins, "plugins", "", "")
 	fs.StringVar(&q.Release, "release", "", "")
 	fs.StringVar(&q.Expected, "expected", "", "")
+	watch := fs.Bool("watch", false, "")
 	if err := fs.Parse(args); err != nil {
 		return 0, err
 	}
@@ -151,11 +152,14 @@ func apply(ctx context.Context, m *serve.Machine, args []string) (int, error) {
 	}
 	m.Lost, m.Signal = closed(os.Stdout), signalled()
 	m.Guard = []string{self(os.Args[0]), "hold"}
+	if *watch {
+		return m.Watch(ctx, &q, os.Stdin, os.Stdout), nil
+	}
 	return m.Apply(ctx, &q, os.Stdin, os.Stdout), nil
 }
 
-func machine(dir string, types map[string]resource.Type) *serve.Machine {
-	m := &serve.Machine{Dir: dir, Types: types, Env: os.Environ()}
+func machine(dir string, types func() map[string]resource.Type) *serve.Machine {
+	m := &serve.Machine{Dir: dir, Types: types(), Renew: types, Env: os.Environ()}
 	if sum, is := strings.CutPrefix(filepath.Base(os.Args[0]), helperName); is {
 		m.Build = sum[:min(12, len(sum))]
 	}

@@ -94,6 +94,19 @@ type contentItem struct{ *item }
 // Parallel makes it a resource.Parallel.
 func (contentItem) Parallel() {}
 
+// Watch implements resource.Watcher.
+func (f *item) Watch(*resource.Host) []resource.Watch {
+	list := []resource.Watch{{Path: f.path, Tree: f.recurse != ""}}
+	if f.r.File == nil && f.r.Trees == nil {
+		for _, source := range f.sources {
+			if source = strings.TrimPrefix(source, "file://"); strings.HasPrefix(source, "/") {
+				list = append(list, resource.Watch{Path: source, Tree: f.recurse != ""})
+			}
+		}
+	}
+	return list
+}
+
 // itemOf returns the item that New has made.
 func itemOf(made resource.Item) *item {
 	if c, is := made.(contentItem); is {

@@ -1,0 +1,466 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"bolt/apply"
+	"bolt/apply/bundle"
+	"bolt/apply/frame"
+	"bolt/apply/inotify"
+	"bolt/apply/report"
+	"bolt/apply/runlog"
+	"bolt/apply/watch"
+	"bolt/catalog"
+)
+
+// A watch keeps the catalog applied until bolt leaves. Its sources of events are watched before the first run reads anything, so an
+// event during a run leads to another check. Each check holds the lock of the node while it works, and not between checks, so that
+// other runs can work. A check that changes something has a journal of its own, named RUN-N.
+
+const (
+	// maxSilence is how long a watch goes on without a frame of bolt. Bolt sends an Alive much more often.
+	maxSilence = 90 * time.Second
+	// busyPause is the pause before a check that another run has prevented.
+	busyPause = 500 * time.Millisecond
+	// freshen is how often the directory of contents gets a new time, so that no other run removes it as stale.
+	freshen = time.Hour
+)
+
+// Watch applies a catalog, and then each resource again whose state may have changed, until the input ends. It returns the exit code
+// of the helper.
+func (m *Machine) Watch(ctx context.Context, q *Request, in io.Reader, out io.Writer) int {
+	s := m.answer(out, q.Run, q.Node)
+	defer s.close()
+	done, err := m.attach(ctx, q, in, s)
+	if err != nil {
+		s.message(frame.TypeDone, &frame.Done{Refused: refusal(err)})
+		return ExitRefused
+	}
+	s.message(frame.TypeDone, done)
+	if done.Error != "" {
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+// attach is Watch behind the Hello. An error means that nothing was changed.
+func (m *Machine) attach(ctx context.Context, q *Request, in io.Reader, s *sender) (*frame.Done, error) {
+	if err := runlog.CheckID(q.Run); err != nil {
+		return nil, &refused{frame.KindInput, err}
+	}
+	dir, err := runlog.Open(m.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName)); err != nil {
+		return nil, err
+	}
+	files, err := inotify.New()
+	if err != nil {
+		return nil, err
+	}
+	a := &attached{
+		m: m, q: q, s: s, dir: dir, store: bundle.NewStore(dir.Path(incomingName, q.Run)), files: files, loop: watch.New(),
+		catalogs: make(chan *pack, 1), contents: make(chan *pack), gone: make(chan struct{}), byPath: make(map[inotify.Path][]catalog.Ref), wrong: make(map[catalog.Ref]report.Status),
+	}
+	defer (&run{dir: dir, q: q}).clean()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer files.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.stop = a.fresh().stopper(a.gone)
+	defer a.stop.end()
+	go a.listen(in) // it ends with the process: a read of the input cannot be interrupted
+	if err := a.begin(ctx); err != nil {
+		return nil, err
+	}
+	wg.Go(func() {
+		if err := files.Run(a.touch); err != nil {
+			a.warn("Files are not watched any more, so they are checked once a minute: %v", err)
+			a.poll(slices.Collect(maps.Values(a.byPath))...)
+		}
+	})
+	return a.keep(ctx), nil
+}
+
+// An attached is a watch.
+type attached struct {
+	m                  *Machine
+	q                  *Request
+	s                  *sender
+	dir                *runlog.Dir
+	store              *bundle.Store
+	files              *inotify.Watcher
+	loop               *watch.Loop
+	stop               *stopper
+	catalogs, contents chan *pack    // what bolt has sent: a catalog, or contents only
+	gone               chan struct{} // closed when bolt has left
+
+	run    *run // of the catalog
+	number int  // of the last check
+	// wrong are the resources that failed or were skipped at their last check.
+	wrong map[catalog.Ref]report.Status
+
+	changed []catalog.Ref // in the last check
+
+	storing  sync.Mutex // guards store
+	fetching sync.Mutex // held while a content is requested
+
+	mu     sync.Mutex // guards the following
+	byPath map[inotify.Path][]catalog.Ref
+	all    []catalog.Ref
+	polled map[catalog.Ref]bool
+}
+
+// A pack is an input of bolt.
+type pack struct {
+	run *run // what has come
+	err error
+}
+
+// listen reads the input until bolt leaves. Bolt that is silent for long has left, too.
+func (a *attached) listen(in io.Reader) {
+	silent := time.AfterFunc(maxSilence, a.leave)
+	defer a.leave()
+	defer silent.Stop()
+	frames := frame.NewReader(in)
+	for {
+		t, body, err := frames.Next()
+		if err != nil {
+			return
+		}
+		silent.Reset(maxSilence)
+		switch t {
+		case frame.TypeAlive:
+			continue
+		case frame.TypePack:
+			p := &pack{run: a.fresh()}
+			a.storing.Lock()
+			p.err = p.run.receive(bytes.NewReader(body))
+			a.storing.Unlock()
+			if p.run.text != nil {
+				select {
+				case <-a.catalogs: // only the newest matters
+				default:
+				}
+				a.catalogs <- p // nothing else sends
+				continue
+			}
+			select {
+			case a.contents <- p:
+			case <-a.stop.stop:
+				return
+			}
+		default:
+			return // it is not bolt
+		}
+	}
+}
+
+// leave notes that bolt has left.
+func (a *attached) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case <-a.gone:
+	default:
+		close(a.gone)
+	}
+}
+
+// fresh returns a run without a catalog.
+func (a *attached) fresh() *run { return &run{m: a.m, q: a.q, s: a.s, dir: a.dir, store: a.store} }
+
+// begin waits for the catalog, and applies it. An error means that nothing was changed.
+func (a *attached) begin(ctx context.Context) error {
+	var first *pack
+	select {
+	case <-a.stop.stop:
+		return errLeft
+	case first = <-a.catalogs:
+	case first = <-a.contents: // the machine has the catalog
+	}
+	r, err := a.complete(first)
+	if err != nil {
+		return err
+	}
+	a.run = r
+	done, err := a.check(ctx, nil)
+	if err == nil {
+		a.report(done, true)
+	}
+	return err
+}
+
+// errLeft is the error of a watch whose controller left before it sent all data.
+var errLeft = &refused{frame.KindInput, errors.New("bolt left before it sent the catalog and its contents")}
+
+// complete returns a run with a catalog. It requests the data that is missing.
+func (a *attached) complete(p *pack) (*run, error) {
+	r := p.run
+	for {
+		if p.err != nil {
+			return nil, p.err
+		}
+		if p.run.text != nil {
+			r = p.run
+		}
+		a.storing.Lock()
+		need, err := r.find()
+		a.storing.Unlock()
+		if err != nil || need == nil {
+			return r, err
+		}
+		if err := a.s.message(frame.TypeNeed, need); err != nil {
+			return nil, &refused{frame.KindInput, fmt.Errorf("the list of missing contents: %w", err)}
+		}
+		select {
+		case <-a.stop.stop:
+			return nil, errLeft
+		case p = <-a.catalogs:
+		case p = <-a.contents:
+		}
+	}
+}
+
+// keep checks resources until bolt leaves.
+func (a *attached) keep(ctx context.Context) *frame.Done {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-a.stop.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	done := &frame.Done{}
+	due := time.Now().Add(watch.DefaultPoll)
+	fresh := time.Now()
+	a.loop.Poll = func(now time.Time) ([]catalog.Ref, time.Duration) {
+		if now.Sub(fresh) > freshen {
+			_ = os.Chtimes(a.dir.Path(incomingName, a.q.Run), now, now) // only for the clean-up of other runs
+			fresh = now
+		}
+		if left := due.Sub(now); left > 0 {
+			return nil, left
+		}
+		due = now.Add(watch.DefaultPoll)
+		return a.overdue(), watch.DefaultPoll
+	}
+	a.loop.Every = func() []catalog.Ref {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.all
+	}
+	a.loop.Slowed = func(ref catalog.Ref) {
+		a.run.log(ref, report.Warning, fmt.Sprintf("It was changed %d times in a short time. Another program may change it back. From now on, it is put right once in %v at most.", watch.Changes.Burst, watch.Changes.Every))
+	}
+	a.loop.Check = func(_ context.Context, refs map[catalog.Ref]bool) watch.Outcome {
+		done, err := a.check(context.WithoutCancel(ctx), refs)
+		if err != nil {
+			if _, busy := errors.AsType[*runlog.BusyError](err); !busy {
+				a.warn("The resources could not be checked: %v", err)
+			}
+			return watch.Outcome{Again: refs, After: busyPause}
+		}
+		a.report(done, false)
+		return watch.Outcome{Changed: a.changed}
+	}
+	a.loop.Run(ctx)
+	done.Stopped = a.stop.reason
+	if done.Stopped == frame.StopLeft {
+		done.Stopped = ""
+	}
+	return done
+}
+
+// overdue returns the resources that have no events, and those that failed or were skipped.
+func (a *attached) overdue() (refs []catalog.Ref) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	refs = slices.Collect(maps.Keys(a.polled))
+	for ref := range a.wrong {
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// touch takes changes of files.
+func (a *attached) touch(paths []inotify.Path, all bool) {
+	if all {
+		a.loop.TouchAll()
+	}
+	var refs []catalog.Ref
+	a.mu.Lock()
+	for _, p := range paths {
+		refs = append(refs, a.byPath[p]...)
+	}
+	a.mu.Unlock()
+	a.loop.Touch(refs...)
+}
+
+// poll lets resources be checked from time to time.
+func (a *attached) poll(lists ...[]catalog.Ref) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, refs := range lists {
+		for _, ref := range refs {
+			a.polled[ref] = true
+		}
+	}
+}
+
+// check applies resources; nil for all. An error means that nothing was changed.
+func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame.Done, error) {
+	a.number++
+	t := &turn{id: a.q.Run, only: refs}
+	if refs == nil {
+		t.prepared = a.aim
+	} else {
+		t.id, t.late = fmt.Sprintf("%s-%d", a.q.Run, a.number), true
+		t.failed = a.around(refs)
+	}
+	waiting, end := a.m.heeding(ctx)
+	lock, err := a.dir.Lock(waiting, frame.Holder{Run: t.id, Node: a.q.Node, By: a.q.by(), PID: os.Getpid(), Start: time.Now(), Watch: true})
+	end()
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	if err := lock.Fence(a.q.Node, a.q.Seq); err != nil {
+		return nil, err
+	}
+	a.run.lock, a.changed = lock, nil
+	a.run.ended = func(r *report.Result) {
+		if r.Status == report.Changed || r.Status == report.Failed {
+			ref := r.Ref
+			if r.Generated {
+				ref = r.Parent
+			}
+			a.changed = append(a.changed, ref)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if delete(a.wrong, r.Ref); r.Status == report.Failed || r.Status == report.Skipped && !r.Generated {
+			a.wrong[r.Ref] = r.Status
+		}
+	}
+	a.run.content = a.content
+	a.s.size.Store(0)
+	return a.run.work(ctx, a.stop, t)
+}
+
+// around adds all resources that were skipped to a check of a resource that failed, and returns the resources that count as failed without
+// a check.
+func (a *attached) around(refs map[catalog.Ref]bool) map[catalog.Ref]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	again := false
+	for ref := range refs {
+		again = again || a.wrong[ref] == report.Failed
+	}
+	failed := make(map[catalog.Ref]bool)
+	for ref, status := range a.wrong {
+		switch {
+		case again:
+			refs[ref] = true
+		case status == report.Failed:
+			failed[ref] = true
+		}
+	}
+	return failed
+}
+
+// report sends the end of a check. A check without results has none.
+func (a *attached) report(done *frame.Done, first bool) {
+	if n := done.Counts; !first && n.Changed+n.Failed+n.Noop+n.Skipped == 0 && done.Error == "" {
+		return
+	}
+	round := &frame.Round{Done: *done, First: first}
+	if a.s.message(frame.TypeRound, round) != nil {
+		a.run.shorten(&round.Done)
+		a.s.message(frame.TypeRound, round)
+	}
+}
+
+// aim watches the sources of the resources of a catalog.
+func (a *attached) aim(applied *apply.Run) {
+	byPath, polled := make(map[inotify.Path][]catalog.Ref), make(map[catalog.Ref]bool)
+	var paths []inotify.Path
+	var all []catalog.Ref
+	for _, w := range applied.Watched() {
+		all = append(all, w.Ref)
+		if w.Scheduled {
+			polled[w.Ref] = true
+		}
+		for _, source := range w.Watches {
+			if source.Path == "" {
+				polled[w.Ref] = true
+				continue
+			}
+			p := inotify.Path{Name: filepath.Clean(source.Path), Tree: source.Tree}
+			if byPath[p] == nil {
+				paths = append(paths, p)
+			}
+			byPath[p] = append(byPath[p], w.Ref)
+		}
+	}
+	a.mu.Lock()
+	a.byPath, a.all, a.polled = byPath, all, polled
+	a.mu.Unlock()
+	lost := a.files.Set(paths)
+	for p, err := range lost {
+		a.poll(byPath[p])
+		for _, ref := range byPath[p] {
+			a.run.log(ref, report.Warning, fmt.Sprintf("%s cannot be watched, so the resource is checked once a minute: %v", p.Name, err))
+		}
+	}
+}
+
+// warn sends a warning that is not about one resource.
+func (a *attached) warn(format string, args ...any) {
+	a.s.log(&report.Log{Level: report.Warning, Message: fmt.Sprintf(format, args...), Time: time.Now()})
+}
+
+// content opens a content of the catalog. It requests a content that was in its place when the watch began.
+func (a *attached) content(sum string) (io.ReadCloser, error) {
+	open := func() (io.ReadCloser, error) {
+		a.storing.Lock()
+		defer a.storing.Unlock()
+		return a.store.Open(sum)
+	}
+	r, err := open()
+	if !errors.Is(err, fs.ErrNotExist) || !bundle.IsSum(sum) {
+		return r, err
+	}
+	a.fetching.Lock()
+	defer a.fetching.Unlock()
+	if r, err := open(); !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	if err := a.s.message(frame.TypeNeed, &frame.Need{Contents: []string{sum}}); err != nil {
+		return nil, err
+	}
+	select {
+	case <-a.stop.stop:
+		return nil, errLeft
+	case p := <-a.contents:
+		if p.err != nil {
+			return nil, p.err
+		}
+		return open()
+	}
+}

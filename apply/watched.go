@@ -1,0 +1,45 @@
+package apply
+
+import (
+	"bolt/apply/resource"
+	"bolt/catalog"
+)
+
+// A Watched is a resource whose state can change after the run.
+type Watched struct {
+	Ref     catalog.Ref
+	Watches []resource.Watch // at least one
+	// Scheduled is set if a schedule can exclude the resource now, and allow it later.
+	Scheduled bool
+	// Noop is set if the resource is never changed.
+	Noop bool
+}
+
+// Watched returns the resources whose states can change, with the sources of their events, in the order of
+// the catalog. Resources that tags exclude are not among them.
+func (r *Run) Watched() (list []Watched) {
+	for _, st := range r.steps {
+		if st.item == nil || r.excluded(st) != "" {
+			continue
+		}
+		watches := []resource.Watch{{Poll: true}}
+		if w, is := st.item.(resource.Watcher); is {
+			watches = w.Watch(r.host)
+		}
+		if len(watches) > 0 {
+			list = append(list, Watched{Ref: st.ref, Watches: watches, Scheduled: st.meta.schedule != "", Noop: st.noop(&r.o)})
+		}
+	}
+	return list
+}
+
+// excluded returns the reason for which tags exclude a step; "" if they do not.
+func (r *Run) excluded(st *step) string {
+	switch {
+	case len(r.o.SkipTags) > 0 && st.tagged(r.o.SkipTags):
+		return "it has a tag that is to be skipped"
+	case len(r.o.Tags) > 0 && !st.tagged(r.o.Tags):
+		return "it has none of the wanted tags"
+	}
+	return ""
+}

@@ -71,6 +71,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Mysql_plugin":       func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
 	"Mysql_user":         (*auto).mysql,
 	"Package":            (*auto).pkg,
+	"Postgresql_psql":    (*auto).postgresql,
 	"Selmodule":          (*auto).selmodule,
 	"Ssh_authorized_key": func(a *auto, r *catalog.Resource) { a.user(r, "user") },
 	"Sysctl":             func(a *auto, r *catalog.Resource) { a.named(r, "target") },
@@ -378,4 +379,13 @@ func (a *auto) alternative(r *catalog.Resource) {
 			a.refs = append(a.refs, e.Ref)
 		}
 	}
+}
+
+// postgresql depends on the end of the start of its server.
+func (a *auto) postgresql(r *catalog.Resource) {
+	instance, is := r.Params.Value("instance").(string)
+	if !is {
+		instance = "main"
+	}
+	a.add("Anchor", "postgresql::server::service::end::"+instance)
 }

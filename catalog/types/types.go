@@ -2,12 +2,12 @@
 // names a resource, and the resources on which a type depends by itself.
 //
 // The types are those of Puppet's core, of the modules that its packages contain (cron, host,
-// mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in common use:
-// stdlib, concat, inifile, archive, vcsrepo, augeasproviders_sysctl and mysql. Others stand for kinds
-// of mgmt, which Puppet does not have. Find returns nil for all others, whose parameters are unknown.
+// mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in common use. Others
+// stand for kinds of mgmt, which Puppet does not have. Find returns nil for all others, whose parameters are unknown.
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
-// (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3).
+// (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3,
+// postgresql 10.6).
 package types
 
 import (
@@ -109,6 +109,12 @@ func all() []Type {
 		shared(row("package", "name", "ensure package_settings flavor mark",
 			"provider command source instance status adminfile responsefile configfiles category platform root vendor description allowcdrom enable_only "+
 				"install_only install_options uninstall_options allow_virtual reinstall_on_refresh"), "command", "provider"),
+		of("postgresql", row("postgresql_conf", "name", "ensure value comment", "key target provider")),
+		of("postgresql", row("postgresql_conn_validator", "name", "ensure",
+			"db_name db_username db_password host port connect_settings sleep tries psql_path run_as command provider")),
+		of("postgresql", row("postgresql_psql", "name", "command",
+			"unless onlyif connect_settings db port search_path psql_path psql_user psql_group cwd environment refreshonly instance sensitive provider")),
+		of("postgresql", row("postgresql_replication_slot", "name", "ensure", "provider")),
 		row("resources", "name", "", "purge unless_system_user unless_uid"),
 		row("schedule", "name", "", "range periodmatch period repeat weekday"),
 		row("selboolean", "name", "value", "persistent provider"),

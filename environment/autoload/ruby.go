@@ -132,6 +132,10 @@ var applied = [...]string{
 	"mysql_grant",
 	"mysql_plugin",
 	"mysql_user",
+	"postgresql_conf",
+	"postgresql_conn_validator",
+	"postgresql_psql",
+	"postgresql_replication_slot",
 	"sysctl",
 	"vcsrepo",
 }

@@ -208,3 +208,13 @@ func refusedSteps(t *testing.T, m *providertest.Machine) {
 		t.Error(got)
 	}
 }
+
+// dump returns the databases, users and grants of a server that the tests make.
+func dump(m *providertest.Machine) string {
+	text := sql(m, "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata WHERE schema_name IN ('a-b', 'plain') ORDER BY 1;"+
+		"SELECT user, host, plugin, authentication_string, max_user_connections, max_questions, ssl_type, x509_issuer, x509_subject FROM mysql.user WHERE user IN ('joe', 'ed', 'a@b') ORDER BY 1")
+	for _, user := range []string{"joe", "ed"} {
+		text += "\n" + sql(m, "SHOW GRANTS FOR "+user+"@localhost")
+	}
+	return text
+}

@@ -101,7 +101,7 @@ func (x *validator) Plan() ([]resource.Change, error) {
 	return []resource.Change{{Property: "ensure", Name: "postgresql_conn_validator_created", Is: "absent", Should: "present"}}, nil
 }
 
-// Do implements resource.Item. There is no change that makes a server answer.
+// Do implements resource.Item. It fails, because bolt cannot start the server.
 func (x *validator) Do(context.Context, *resource.Host, *resource.Change) error {
 	return fmt.Errorf("cannot connect to the PostgreSQL server %s", x.server)
 }

@@ -23,6 +23,7 @@ import (
 	"bolt/apply/provider/pkg"
 	"bolt/apply/provider/postgresql"
 	"bolt/apply/provider/purge"
+	"bolt/apply/provider/rabbitmq"
 	"bolt/apply/provider/selinux"
 	"bolt/apply/provider/service"
 	"bolt/apply/provider/sshkey"
@@ -68,6 +69,11 @@ func All() map[string]resource.Type {
 		"Postgresql_conn_validator":   postgresql.ConnValidator(),
 		"Postgresql_psql":             postgresql.Psql(),
 		"Postgresql_replication_slot": postgresql.ReplicationSlot(),
+		"Rabbitmq_plugin":             rabbitmq.Plugin(),
+		"Rabbitmq_policy":             rabbitmq.Policy(),
+		"Rabbitmq_user":               rabbitmq.User(),
+		"Rabbitmq_user_permissions":   rabbitmq.Permissions(),
+		"Rabbitmq_vhost":              rabbitmq.Vhost(),
 		"Selboolean":                  selinux.Boolean(),
 		"Selmodule":                   selinux.Module(),
 		"Service":                     service.Type(),

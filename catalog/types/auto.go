@@ -56,27 +56,31 @@ type auto struct {
 
 // autos are the rules of the types that have rules.
 var autos = map[string]func(*auto, *catalog.Resource){
-	"Alternatives":       (*auto).alternative,
-	"Archive":            (*auto).archive,
-	"Concat_file":        (*auto).file, // the rules of the file that it makes
-	"Cron":               func(a *auto, r *catalog.Resource) { a.user(r, "user") },
-	"Exec":               (*auto).exec,
-	"File":               (*auto).file,
-	"File_line":          func(a *auto, r *catalog.Resource) { a.named(r, "path") },
-	"Ini_setting":        (*auto).setting,
-	"Mount":              (*auto).mount,
-	"Mysql_database":     (*auto).mysql,
-	"Mysql_datadir":      func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
-	"Mysql_grant":        (*auto).mysqlGrant,
-	"Mysql_plugin":       func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
-	"Mysql_user":         (*auto).mysql,
-	"Package":            (*auto).pkg,
-	"Postgresql_psql":    (*auto).postgresql,
-	"Selmodule":          (*auto).selmodule,
-	"Ssh_authorized_key": func(a *auto, r *catalog.Resource) { a.user(r, "user") },
-	"Sysctl":             func(a *auto, r *catalog.Resource) { a.named(r, "target") },
-	"User":               (*auto).groups,
-	"Vcsrepo":            (*auto).repository,
+	"Alternatives":              (*auto).alternative,
+	"Archive":                   (*auto).archive,
+	"Concat_file":               (*auto).file, // the rules of the file that it makes
+	"Cron":                      func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Exec":                      (*auto).exec,
+	"File":                      (*auto).file,
+	"File_line":                 func(a *auto, r *catalog.Resource) { a.named(r, "path") },
+	"Ini_setting":               (*auto).setting,
+	"Mount":                     (*auto).mount,
+	"Mysql_database":            (*auto).mysql,
+	"Mysql_datadir":             func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
+	"Mysql_grant":               (*auto).mysqlGrant,
+	"Mysql_plugin":              func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
+	"Mysql_user":                (*auto).mysql,
+	"Package":                   (*auto).pkg,
+	"Postgresql_psql":           (*auto).postgresql,
+	"Selmodule":                 (*auto).selmodule,
+	"Ssh_authorized_key":        func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Sysctl":                    func(a *auto, r *catalog.Resource) { a.named(r, "target") },
+	"User":                      (*auto).groups,
+	"Vcsrepo":                   (*auto).repository,
+	"Rabbitmq_policy":           func(a *auto, r *catalog.Resource) { a.rabbitmq(r, strings.LastIndexByte) },
+	"Rabbitmq_user":             func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
+	"Rabbitmq_user_permissions": (*auto).rabbitmqPermissions,
+	"Rabbitmq_vhost":            func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
 }
 
 func (a *auto) add(typ, title string) { a.refs = append(a.refs, catalog.Ref{Type: typ, Title: title}) }
@@ -388,4 +392,28 @@ func (a *auto) postgresql(r *catalog.Resource) {
 		instance = "main"
 	}
 	a.add("Anchor", "postgresql::server::service::end::"+instance)
+}
+
+const rabbitmqService = "rabbitmq-server"
+
+// rabbitmq depends on the server, and on the virtual host after the @ of the name. It returns the part before.
+func (a *auto) rabbitmq(r *catalog.Resource, find func(string, byte) int) string {
+	a.add("Service", rabbitmqService)
+	name, is := r.Params.Value("name").(string)
+	if !is {
+		name = r.Title
+	}
+	at := find(name, '@')
+	if at < 0 {
+		return ""
+	}
+	a.add("Rabbitmq_vhost", name[at+1:])
+	return name[:at]
+}
+
+// rabbitmqPermissions depends on the server, the virtual host and the user.
+func (a *auto) rabbitmqPermissions(r *catalog.Resource) {
+	if user := a.rabbitmq(r, strings.IndexByte); user != "" {
+		a.add("Rabbitmq_user", user)
+	}
 }

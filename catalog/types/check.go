@@ -177,6 +177,15 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"mysql_user":                  words("ensure", presence),
 		"package":                     words("mark", "hold none", "configfiles", "keep replace"),
 		"password":                    words("saved", yesOrNo, "check_recovery", yesOrNo),
+		"postgresql_conf":             words("ensure", presence),
+		"postgresql_conn_validator":   words("ensure", presence),
+		"postgresql_psql":             words("refreshonly", boolean, "sensitive", boolean),
+		"postgresql_replication_slot": words("ensure", presence),
+		"rabbitmq_plugin":             words("ensure", presence, "mode", "online offline best"),
+		"rabbitmq_policy":             words("ensure", presence, "applyto", "all classic_queues exchanges queues quorum_queues streams"),
+		"rabbitmq_user":               words("ensure", presence, "admin", boolean),
+		"rabbitmq_user_permissions":   words("ensure", presence),
+		"rabbitmq_vhost":              words("ensure", presence, "default_queue_type", "classic quorum stream"),
 		"schedule":                    words("period", "hourly daily weekly monthly never", "periodmatch", "number distance"),
 		"selmodule":                   words("ensure", presence),
 		"service":                     words("ensure", "stopped running true false", "enable", "true false manual mask delayed", "hasstatus", boolean, "hasrestart", boolean),
@@ -187,10 +196,6 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"user":                        words("ensure", "present absent role", "membership", "inclusive minimum"),
 		"vcsrepo":                     words("ensure", "present bare mirror absent latest", "force", yesOrNo, "submodules", boolean, "trust_server_cert", boolean, "keep_local_changes", boolean, "safe_directory", boolean, "skip_hooks", boolean),
 		"yumrepo":                     words("ensure", presence),
-		"postgresql_conf":             words("ensure", presence),
-		"postgresql_conn_validator":   words("ensure", presence),
-		"postgresql_psql":             words("refreshonly", boolean, "sensitive", boolean),
-		"postgresql_replication_slot": words("ensure", presence),
 	}
 })
 

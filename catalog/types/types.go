@@ -7,7 +7,7 @@
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
 // (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3,
-// postgresql 10.6).
+// postgresql 10.6, rabbitmq 15.0).
 package types
 
 import (
@@ -115,6 +115,11 @@ func all() []Type {
 		of("postgresql", row("postgresql_psql", "name", "command",
 			"unless onlyif connect_settings db port search_path psql_path psql_user psql_group cwd environment refreshonly instance sensitive provider")),
 		of("postgresql", row("postgresql_replication_slot", "name", "ensure", "provider")),
+		of("rabbitmq", row("rabbitmq_plugin", "name", "ensure", "mode umask provider")),
+		of("rabbitmq", row("rabbitmq_policy", "name", "ensure pattern applyto definition priority", "provider")),
+		of("rabbitmq", row("rabbitmq_user", "name", "ensure password admin tags", "provider")),
+		of("rabbitmq", row("rabbitmq_user_permissions", "name", "ensure configure_permission read_permission write_permission", "provider")),
+		of("rabbitmq", row("rabbitmq_vhost", "name", "ensure description default_queue_type tags", "provider")),
 		row("resources", "name", "", "purge unless_system_user unless_uid"),
 		row("schedule", "name", "", "range periodmatch period repeat weekday"),
 		row("selboolean", "name", "value", "persistent provider"),

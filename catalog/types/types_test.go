@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 	for name, key := range map[string]string{
 		"anchor": "name", "archive": "path", "concat_file": "path", "concat_fragment": "name", "file_line": "name", "ini_setting": "name",
 		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path", "mysql_user": "name", "mysql_database": "name", "mysql_grant": "name", "mysql_plugin": "name", "mysql_datadir": "datadir",
-		"postgresql_psql": "name", "postgresql_conf": "name",
+		"postgresql_psql": "name", "postgresql_conf": "name", "rabbitmq_policy": "name",
 	} {
 		if f := types.Find(name); f == nil || f.Key != key || !f.Unique || f.Has("contents") {
 			t.Errorf("%s is %+v", name, f)
@@ -80,6 +80,8 @@ func TestAuto(t *testing.T) {
 		"a user of a database": {[]string{resource("Mysql_user[u@h]", ""), resource("Mysql_plugin[p]", ""), resource("File[x]", `"path":"/root/.my.cnf"`)}, "x u@h p"},
 		"a grant":              {[]string{resource("Mysql_grant[u@h/d.*]", `"user":"u@h"`), resource("Mysql_user[u@h]", "")}, "u@h u@h/d.*"},
 		"a statement":          {[]string{resource("Postgresql_psql[s]", `"instance":"x"`), resource("Anchor[postgresql::server::service::end::x]", ""), resource("Postgresql_psql[t]", "")}, "postgresql::server::service::end::x s t"},
+		"permissions":          {[]string{resource("Rabbitmq_user_permissions[u@v]", ""), resource("Rabbitmq_vhost[v]", ""), resource("Rabbitmq_user[u]", ""), resource("Service[rabbitmq-server]", "")}, "rabbitmq-server v u u@v"},
+		"a policy":             {[]string{resource("Rabbitmq_policy[p@q@v]", ""), resource("Rabbitmq_vhost[v]", ""), resource("Rabbitmq_vhost[q@v]", "")}, "v p@q@v q@v"},
 		"a data directory":     {[]string{resource("Mysql_datadir[/d]", ""), resource("Package[mysql-server]", "")}, "mysql-server /d"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},

@@ -136,6 +136,11 @@ var applied = [...]string{
 	"postgresql_conn_validator",
 	"postgresql_psql",
 	"postgresql_replication_slot",
+	"rabbitmq_plugin",
+	"rabbitmq_policy",
+	"rabbitmq_user",
+	"rabbitmq_user_permissions",
+	"rabbitmq_vhost",
 	"sysctl",
 	"vcsrepo",
 }

@@ -105,7 +105,7 @@ func TestAutoOfContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auto := types.Auto(c)
+	auto := types.Order(c).Auto
 	for _, r := range c.Resources() {
 		want := 0
 		if r.Title == "out@h" {

@@ -9,6 +9,7 @@ import (
 	"bolt/apply/provider/augeas"
 	"bolt/apply/provider/concat"
 	"bolt/apply/provider/cron"
+	"bolt/apply/provider/debconf"
 	"bolt/apply/provider/exec"
 	"bolt/apply/provider/file"
 	"bolt/apply/provider/fileline"
@@ -27,6 +28,7 @@ import (
 	"bolt/apply/provider/selinux"
 	"bolt/apply/provider/service"
 	"bolt/apply/provider/sshkey"
+	"bolt/apply/provider/swapfile"
 	"bolt/apply/provider/sysctl"
 	"bolt/apply/provider/tidy"
 	"bolt/apply/provider/timer"
@@ -47,6 +49,7 @@ func All() map[string]resource.Type {
 		"Concat_file":                 concat.File(),
 		"Concat_fragment":             concat.Fragment(),
 		"Cron":                        cron.Type(),
+		"Debconf":                     debconf.Type(),
 		"Exec":                        exec.Type(),
 		"File":                        file.New(),
 		"File_line":                   fileline.Type(),
@@ -79,6 +82,7 @@ func All() map[string]resource.Type {
 		"Service":                     service.Type(),
 		"Ssh_authorized_key":          sshkey.Authorized(),
 		"Sshkey":                      sshkey.Type(),
+		"Swap_file":                   swapfile.Type(),
 		"Sysctl":                      sysctl.Type(),
 		"Tidy":                        tidy.Type{},
 		"Timer":                       timer.Type(),

@@ -109,6 +109,10 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"special", `^(absent|reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)$`, "be reboot, yearly, annually, monthly, weekly, daily, midnight, hourly or absent"},
 			[3]string{"environment", `^\s*$|^absent$|^\s*\w+\s*=`, "have the form NAME=VALUE"},
 		),
+		"debconf": formed(
+			[3]string{"item", `^[a-z0-9][a-z0-9:.+-]+/[a-zA-Z0-9/_.+-]+$`, "be a package and a question, such as tzdata/Areas"},
+			[3]string{"package", `^[a-z0-9][a-z0-9:.+-]+$`, "be the name of a package"},
+		),
 		"exec": formed(append(each(somePath, "be an absolute path", "cwd", "creates"),
 			[3]string{"timeout", `^\s*[-+]?[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?\s*$`, "be a number of seconds"},
 			[3]string{"tries", `^\s*\+?0*[1-9][0-9_]*\s*$`, "be an integer of at least 1"},
@@ -164,6 +168,7 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"name", `^[^\s,]+$`, "have no spaces and no commas"},
 			[3]string{"host_aliases", `^[^\s,]*$`, "be names without spaces and commas"},
 		),
+		"swap_file": formed([3]string{"file", somePath, "be an absolute path"}),
 		"tidy": formed(
 			[3]string{"age", `^[0-9]+([smhdwSMHDW]\w*)?$`, "be a number of days, or a number with a unit such as 2w"},
 			[3]string{"size", `^[0-9]+([bkmgtBKMGT]\w*)?$`, "be a number of kilobytes, or a number with a unit such as 2m"},

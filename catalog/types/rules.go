@@ -51,6 +51,12 @@ var rules = sync.OnceValue(func() map[string]rule {
 			}
 			return "", ""
 		},
+		"debconf": func(r *catalog.Resource) (param, problem string) {
+			if !given(r, "type") && r.Params.Value("ensure") != "absent" {
+				return "type", "must be given"
+			}
+			return "", ""
+		},
 		"exec": qualified,
 		"file": func(r *catalog.Resource) (param, problem string) {
 			var both []string

@@ -83,6 +83,7 @@ func all() []Type {
 				"seltype seluser show_diff create_empty_file")),
 		of("concat", row("concat_fragment", "name", "", "target content source order")),
 		row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
+		of("debconf", row("debconf", "name", "ensure value seen", "item package type provider")),
 		shared(row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider")),
 		row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
 			"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+
@@ -129,6 +130,7 @@ func all() []Type {
 		row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
 		shared(row("sshkey", "name", "ensure key host_aliases target", "type provider"), "type"),
 		row("stage", "name", "", ""),
+		of("swap_file", row("swap_file", "file", "ensure type size used priority", "provider")),
 		of("augeasproviders_sysctl", row("sysctl", "name", "ensure val value comment", "target apply persist silent provider")),
 		shared(row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs")),
 		row("user", "name",

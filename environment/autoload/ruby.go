@@ -117,6 +117,8 @@ var withAgents = [...]string{
 
 // applied are the types of modules that bolt applies itself, such as those of stdlib and archive, so
 // that the modules are not needed for them. A module that defines such a type comes first.
+// applied are the types of modules that bolt applies itself, such as those of stdlib and archive, so
+// that the modules are not needed for them. A module that defines such a type comes first.
 var applied = [...]string{
 	"alternative_entry",
 	"alternatives",
@@ -124,6 +126,7 @@ var applied = [...]string{
 	"archive",
 	"concat_file",
 	"concat_fragment",
+	"debconf",
 	"file_line",
 	"ini_setting",
 	"ini_subsetting",
@@ -141,6 +144,7 @@ var applied = [...]string{
 	"rabbitmq_user",
 	"rabbitmq_user_permissions",
 	"rabbitmq_vhost",
+	"swap_file",
 	"sysctl",
 	"vcsrepo",
 }

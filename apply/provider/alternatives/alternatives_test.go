@@ -15,8 +15,8 @@ const setup = `mkdir -p /opt/a; for p in one two three; do printf '#!/bin/sh\nec
 update-alternatives --install /usr/bin/bolt-alt bolt-alt /opt/a/one 10
 update-alternatives --install /usr/bin/bolt-alt bolt-alt /opt/a/two 20`
 
-// TestDebian applies resources with the real update-alternatives in a disposable root. The results are those that Puppet
-// 7.23 with the module (7.0.0) has for the same resources.
+// TestDebian applies resources with the real update-alternatives in a disposable root. The events are those of Puppet 7.23 with
+// the module for the same resources, except that a changed entry keeps the manual mode.
 func TestDebian(t *testing.T) {
 	m := providertest.New(t, "/", setup, types)
 	for _, c := range []struct{ name, resource, out, after string }{

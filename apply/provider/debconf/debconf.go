@@ -66,9 +66,10 @@ func (answers) New(r *resource.Resource) (resource.Item, error) {
 		f.Refuse("type", "must be given")
 	}
 	if _, given, _ := r.Text("value"); given {
-		text := strings.TrimSpace(f.Text("value", ""))
-		if strings.ContainsAny(text, "\r\n") {
-			f.Refuse("value", "must be one line")
+		// debconf-set-selections makes ends of lines from \n; it cannot set a value that has a backslash before an n.
+		text := strings.ReplaceAll(strings.TrimSpace(f.Text("value", "")), `\n`, "\n")
+		if strings.HasSuffix(text, `\`) || strings.Contains(text, "\r") {
+			f.Refuse("value", "must not end with a backslash, or have a carriage return in it")
 		}
 		x.value = &text
 	}
@@ -207,7 +208,7 @@ func (x *answer) Do(ctx context.Context, h *resource.Host, c *resource.Change) e
 	}
 	var lines strings.Builder
 	if x.value != nil && c.Property != "seen" {
-		fmt.Fprintf(&lines, "%s %s %s %s\n", x.pkg, x.item, x.kind, *x.value)
+		fmt.Fprintf(&lines, "%s %s %s %s\n", x.pkg, x.item, x.kind, strings.ReplaceAll(*x.value, "\n", `\n`))
 		if x.seen == nil && x.is.exists { // a new value marks the question as seen
 			fmt.Fprintf(&lines, "%s %s seen %s\n", x.pkg, x.item, x.is.seen)
 		}

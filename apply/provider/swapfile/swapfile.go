@@ -1,0 +1,143 @@
+// Package swapfile applies resources of the type swap_file: files that the kernel uses as swap space.
+//
+// The rules are those of the module puppet-swap_file. The present state is that of /proc/swaps; it is changed with
+// mkswap(8), swapon(8) and swapoff(8). The size of the file is not managed: another resource makes the file.
+package swapfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"bolt/apply/provider/tool"
+	"bolt/apply/report"
+	"bolt/apply/resource"
+)
+
+// limit ends a program that hangs. To take a file out of use, the kernel reads all that is in it.
+const limit = 30 * time.Minute
+
+func program(name string) *tool.Tool {
+	return &tool.Tool{Name: name, Hint: "Install the package util-linux on the target", Limit: limit}
+}
+
+// Type returns the type swap_file.
+func Type() resource.Type { return swapFiles{} }
+
+type swapFiles struct{}
+
+// An item is one swap file.
+type item struct {
+	r      *resource.Resource
+	file   string
+	absent bool
+	given  map[string]string // the values of properties that cannot be changed
+	is     map[string]string // the properties; nil if the file is not in use
+}
+
+// readOnly are the properties that are only compared.
+var readOnly = []string{"type", "size", "used", "priority"}
+
+// New implements resource.Type.
+func (swapFiles) New(r *resource.Resource) (resource.Item, error) {
+	f := resource.Fields{R: r}
+	x := &item{r: r, absent: f.Text("ensure", "present") == "absent", given: make(map[string]string)}
+	x.file = f.Text("file", f.Text("name", r.Title))
+	if !path.IsAbs(x.file) || strings.ContainsAny(x.file, "\r\n") {
+		f.RefuseValue("file", "must be an absolute path", x.file)
+	}
+	for _, p := range readOnly {
+		if text := f.Text(p, ""); text != "" {
+			x.given[p] = text
+		}
+	}
+	return x, f.Err
+}
+
+// Read implements resource.Item.
+func (x *item) Read(ctx context.Context, h *resource.Host) error {
+	return swapFiles{}.ReadAll(ctx, h, []resource.Item{x})[0]
+}
+
+// ReadAll implements resource.Reader.
+func (swapFiles) ReadAll(_ context.Context, h *resource.Host, items []resource.Item) []error {
+	return tool.ReadAll(items, func() (map[string]map[string]string, error) { return used(h) }, func(x *item, all map[string]map[string]string) error {
+		if x.is = all[path.Clean(x.file)]; x.is == nil {
+			return nil
+		}
+		for _, p := range readOnly {
+			if want, given := x.given[p]; given && want != x.is[p] && !x.absent {
+				h.Logf(x.r.Ref, report.Warning, "The %s is %s, not %s, and cannot be changed while the file is in use", p, x.is[p], want)
+			}
+		}
+		return nil
+	})
+}
+
+// used returns the swap files and devices that are in use, by path.
+func used(h *resource.Host) (map[string]map[string]string, error) {
+	text, err := os.ReadFile(h.Path("/proc/swaps"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("the swap files that are in use are not known: /proc/swaps is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parse(string(text))
+}
+
+// parse reads /proc/swaps: a header, and lines with the path, the type, the size and the used space in KiB, and the priority.
+func parse(text string) (map[string]map[string]string, error) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if !strings.HasPrefix(lines[0], "Filename") {
+		return nil, errors.New("/proc/swaps has no header")
+	}
+	all := make(map[string]map[string]string)
+	for _, line := range lines[1:] {
+		f := strings.Fields(line)
+		if len(f) != 5 {
+			return nil, errors.New("/proc/swaps has a line that does not have five fields")
+		}
+		all[unescape(f[0])] = map[string]string{"type": f[1], "size": f[2], "used": f[3], "priority": f[4]}
+	}
+	return all, nil
+}
+
+// unescape reverses the octal escapes of blanks in paths.
+func unescape(name string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\134`, `\`).Replace(name)
+}
+
+// Plan implements resource.Item.
+func (x *item) Plan() ([]resource.Change, error) {
+	switch {
+	case x.absent && x.is != nil:
+		return []resource.Change{{Property: "ensure", Name: "swap_file_removed", Is: "present", Should: "absent"}}, nil
+	case !x.absent && x.is == nil:
+		return []resource.Change{{Property: "ensure", Name: "swap_file_created", Is: "absent", Should: "present"}}, nil
+	}
+	return nil, nil
+}
+
+// Do implements resource.Item.
+func (x *item) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
+	if x.absent {
+		return program("swapoff").Change(ctx, h, x.file)
+	}
+	info, err := os.Lstat(h.Path(x.file))
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeDevice == 0:
+		return fmt.Errorf("%s is not a regular file", x.file)
+	}
+	if err := program("mkswap").Change(ctx, h, x.file); err != nil {
+		return err
+	}
+	return program("swapon").Change(ctx, h, x.file)
+}

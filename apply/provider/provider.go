@@ -5,6 +5,7 @@ import (
 	"bolt/apply/provider/account"
 	"bolt/apply/provider/alternatives"
 	"bolt/apply/provider/anchor"
+	"bolt/apply/provider/aptkey"
 	"bolt/apply/provider/archive"
 	"bolt/apply/provider/augeas"
 	"bolt/apply/provider/concat"
@@ -44,6 +45,7 @@ func All() map[string]resource.Type {
 		"Alternative_entry":           alternatives.Entry(),
 		"Alternatives":                alternatives.Type(),
 		"Anchor":                      anchor.Type(),
+		"Apt_key":                     aptkey.Type(),
 		"Archive":                     archive.Type(),
 		"Augeas":                      augeas.Type(),
 		"Concat_file":                 concat.File(),

@@ -57,6 +57,7 @@ type auto struct {
 // autos are the rules of the types that have rules.
 var autos = map[string]func(*auto, *catalog.Resource){
 	"Alternatives":              (*auto).alternative,
+	"Apt_key":            func(a *auto, r *catalog.Resource) { a.named(r, "source") },
 	"Archive":                   (*auto).archive,
 	"Concat_file":               (*auto).file, // the rules of the file that it makes
 	"Cron":                      func(a *auto, r *catalog.Resource) { a.user(r, "user") },

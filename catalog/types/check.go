@@ -157,6 +157,7 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"alternative_entry":           words("ensure", presence),
 		"alternatives":                words("mode", "auto manual"),
+		"apt_key":            words("ensure", presence, "refresh", yesOrNo, "weak_ssl", yesOrNo),
 		"archive":                     words("ensure", presence, "extract", boolean, "cleanup", boolean, "checksum_type", digests, "digest_type", digests, "checksum_verify", boolean, "proxy_type", "none ftp http https", "allow_insecure", yesOrNo),
 		"concat_file":                 words("ensure", presence, "order", "alpha numeric", "replace", yesOrNo, "ensure_newline", yesOrNo, "format", "plain yaml json json-array json-pretty json-array-pretty", "force", yesOrNo, "selinux_ignore_defaults", yesOrNo, "show_diff", yesOrNo, "create_empty_file", yesOrNo),
 		"cron":                        words("ensure", presence),

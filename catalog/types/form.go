@@ -94,6 +94,10 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"altlink", somePath, "be an absolute path"},
 			[3]string{"priority", `^[-+]?[0-9][0-9_a-fA-Fx]*$`, "be a whole number"},
 		),
+		"apt_key": formed(
+			[3]string{"id", `^(0x)?([0-9a-fA-F]{8}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40})$`, "have 8, 16 or 40 hexadecimal digits"},
+			[3]string{"source", `^(https?://|ftp://|/\w)`, "be an absolute path, or a URL with http, https or ftp"},
+		),
 		"archive": formed(append(each(fetched, "be a URL or an absolute path", "source", "url", "checksum_url", "digest_url"),
 			append(each(somePath, "be an absolute path", "extract_path", "target", "temp_dir"),
 				[3]string{"checksum", `^(|true|false|undef|.*\b[0-9a-f]{5,128}\b.*)$`, "be a hexadecimal digest, true or false"},

@@ -24,6 +24,15 @@ var rules = sync.OnceValue(func() map[string]rule {
 			}
 			return "", ""
 		},
+		"apt_key": func(r *catalog.Resource) (param, problem string) {
+			switch {
+			case given(r, "content") && given(r, "source"):
+				return "source", "cannot be used together with content"
+			case isTrue(r, "refresh") && r.Params.Value("ensure") == "absent":
+				return "refresh", "cannot be used with ensure => absent"
+			}
+			return "", ""
+		},
 		"archive": func(r *catalog.Resource) (param, problem string) {
 			if given(r, "source") && given(r, "url") {
 				return "url", "cannot be used together with source"

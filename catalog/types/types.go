@@ -73,6 +73,7 @@ func all() []Type {
 		of("alternatives", shared(row("alternative_entry", "name", "ensure altlink_ro altname priority", "altlink provider"), "altlink")),
 		of("alternatives", row("alternatives", "name", "path mode", "provider")),
 		of("stdlib", row("anchor", "name", "", "")),
+		of("apt", row("apt_key", "id", "ensure fingerprint long short expired expiry size type created", "content source server options refresh weak_ssl provider")),
 		of("archive", row("archive", "path", "ensure creates",
 			"filename extract extract_path target extract_command temp_dir extract_flags cleanup source url cookie checksum digest_string "+
 				"checksum_url digest_url checksum_type digest_type checksum_verify username password headers user group proxy_type "+

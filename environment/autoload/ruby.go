@@ -123,6 +123,7 @@ var applied = [...]string{
 	"alternative_entry",
 	"alternatives",
 	"anchor",
+	"apt_key",
 	"archive",
 	"concat_file",
 	"concat_fragment",

@@ -14,6 +14,7 @@ import (
 	"bolt/apply/provider/exec"
 	"bolt/apply/provider/file"
 	"bolt/apply/provider/fileline"
+	"bolt/apply/provider/firewall"
 	"bolt/apply/provider/host"
 	"bolt/apply/provider/httpcheck"
 	"bolt/apply/provider/ini"
@@ -55,6 +56,8 @@ func All() map[string]resource.Type {
 		"Exec":                        exec.Type(),
 		"File":                        file.New(),
 		"File_line":                   fileline.Type(),
+		"Firewall":                    firewall.Type(),
+		"Firewallchain":               firewall.Chain(),
 		"Group":                       account.Group(),
 		"Host":                        host.Type(),
 		"Http_check":                  httpcheck.Type(),

@@ -57,13 +57,15 @@ type auto struct {
 // autos are the rules of the types that have rules.
 var autos = map[string]func(*auto, *catalog.Resource){
 	"Alternatives":              (*auto).alternative,
-	"Apt_key":            func(a *auto, r *catalog.Resource) { a.named(r, "source") },
+	"Apt_key":                   func(a *auto, r *catalog.Resource) { a.named(r, "source") },
 	"Archive":                   (*auto).archive,
 	"Concat_file":               (*auto).file, // the rules of the file that it makes
 	"Cron":                      func(a *auto, r *catalog.Resource) { a.user(r, "user") },
 	"Exec":                      (*auto).exec,
 	"File":                      (*auto).file,
 	"File_line":                 func(a *auto, r *catalog.Resource) { a.named(r, "path") },
+	"Firewall":                  (*auto).rule,
+	"Firewallchain":             func(a *auto, _ *catalog.Resource) { a.iptables() },
 	"Ini_setting":               (*auto).setting,
 	"Mount":                     (*auto).mount,
 	"Mysql_database":            (*auto).mysql,
@@ -416,5 +418,32 @@ func (a *auto) rabbitmq(r *catalog.Resource, find func(string, byte) int) string
 func (a *auto) rabbitmqPermissions(r *catalog.Resource) {
 	if user := a.rabbitmq(r, strings.IndexByte); user != "" {
 		a.add("Rabbitmq_user", user)
+	}
+}
+
+// rule depends on the chain that it is in, on the one to which it jumps, and on the packages of iptables.
+func (a *auto) rule(r *catalog.Resource) {
+	text := func(param, without string) string {
+		if v, is := r.Params.Value(param).(string); is {
+			return v
+		}
+		return without
+	}
+	protocol := "IPv4"
+	switch text("protocol", text("provider", "")) {
+	case "IPv6", "ip6tables":
+		protocol = "IPv6"
+	}
+	for _, chain := range []string{text("chain", "INPUT"), text("jump", ""), text("goto", "")} {
+		if chain != "" {
+			a.add("Firewallchain", chain+":"+text("table", "filter")+":"+protocol)
+		}
+	}
+	a.iptables()
+}
+
+func (a *auto) iptables() {
+	for _, name := range []string{"iptables", "iptables-persistent", "iptables-services"} {
+		a.add("Package", name)
 	}
 }

@@ -165,6 +165,8 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"exec":                        words("logoutput", "true false on_failure", "refreshonly", boolean),
 		"file":                        words("replace", yesOrNo, "force", yesOrNo, "purge", yesOrNo, "recurse", "true false remote", "links", "follow manage", "sourceselect", "first all", "checksum", "sha256 sha256lite md5 md5lite sha1 sha1lite sha512 sha384 sha224 mtime ctime none", "source_permissions", "use use_when_creating ignore"),
 		"file_line":                   words("ensure", presence, "match_for_absence", boolean, "multiple", boolean, "replace", boolean, "replace_all_matches_not_matching_line", boolean, "append_on_no_match", boolean),
+		"firewall":           words("ensure", presence, "protocol", "iptables ip6tables IPv4 IPv6", "table", "nat mangle filter raw rawpost broute security", "stat_mode", "nth random", "pkttype", "unicast broadcast multicast", "ipsec_dir", "in out", "ipsec_policy", "none ipsec", "ctdir", "REPLY ORIGINAL", "string_algo", "bm kmp", "action", "accept reject drop"),
+		"firewallchain":      words("ensure", presence, "policy", "accept drop queue return", "purge", boolean, "ignore_foreign", boolean),
 		"group":                       words("ensure", presence),
 		"http_check":                  words("method", "GET HEAD OPTIONS", "insecure", yesOrNo),
 		"host":                        words("ensure", presence),

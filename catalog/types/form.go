@@ -137,6 +137,9 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 		"password":   formed([3]string{"length", `^[1-9][0-9]{0,4}$`, "be a number from 1 to 65535"}),
 		"timer":      formed([3]string{"interval", `^[1-9][0-9]{0,9}$`, "be a number of seconds"}),
 		"filebucket": formed([3]string{"path", `^false$|` + somePath, "be an absolute path, or false"}),
+		"firewall": formed(append(each(`^(! ?)?[0-9]+([:-][0-9]+)?$`, "be a port or a range of ports, such as 80 or 80-90", "sport", "dport"),
+			[3]string{"name", `^[0-9]+([ \t_-]\S+)+$`, "be a number and words, such as 100 allow ssh"})...),
+		"firewallchain": formed([3]string{"name", `^\S+:(nat|mangle|filter|raw|rawpost|broute|security):(IP(v[46])?|ethernet)$`, "have the form CHAIN:TABLE:PROTOCOL, such as INPUT:filter:IPv4"}),
 		"group":      formed([3]string{"gid", `^([-0-9]+|absent)$`, "be a number"}),
 		"host": formed(
 			[3]string{"ip", `^\s*(` + byteOf + `(\.` + byteOf + `){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%.+)?)\s*$`, "be an IP address"},

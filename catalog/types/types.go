@@ -91,6 +91,18 @@ func all() []Type {
 				"provider checksum source source_permissions selinux_ignore_defaults"),
 		of("stdlib", row("file_line", "name", "ensure line",
 			"match match_for_absence multiple after path replace replace_all_matches_not_matching_line encoding append_on_no_match provider")),
+		of("firewall", row("firewall", "name", "ensure protocol table chain source destination iniface outiface proto isfragment sport dport tcp_option tcp_flags icmp physdev_in physdev_out "+
+			"physdev_is_bridged physdev_is_in physdev_is_out stat_mode stat_every stat_packet stat_probability src_range dst_range uid gid mac_source src_type "+
+			"dst_type socket pkttype ipsec_dir ipsec_policy state ctstate ctproto ctorigsrc ctorigdst ctreplsrc ctrepldst ctorigsrcport ctorigdstport ctreplsrcport "+
+			"ctrepldstport ctstatus ctexpire ctdir hop_limit limit burst length recent rseconds reap rhitcount rttl rname mask rsource rdest ipset string string_hex "+
+			"string_algo string_from string_to match_mark connmark mss connlimit_upto connlimit_above connlimit_mask time_start time_stop month_days week_days "+
+			"date_start date_stop time_contiguous kernel_timezone hashlimit_upto hashlimit_above hashlimit_name hashlimit_burst hashlimit_mode hashlimit_srcmask "+
+			"hashlimit_dstmask hashlimit_htable_size hashlimit_htable_max hashlimit_htable_expire hashlimit_htable_gcinterval rpfilter jump goto queue_num "+
+			"queue_bypass nflog_group nflog_prefix nflog_range nflog_size nflog_threshold gateway clamp_mss_to_pmtu set_mss set_dscp todest tosource toports to "+
+			"checksum_fill random_fully random log_prefix log_level log_uid log_tcp_sequence log_tcp_options log_ip_options reject restore_mark set_mark nfmask "+
+			"ctmask notrack helper zone set_dscp_class action isfirstfrag ishasmorefrags islastfrag clusterip_new clusterip_hashmode clusterip_clustermac "+
+			"clusterip_total_nodes clusterip_local_node clusterip_hash_init u32 src_cc dst_cc bytecode ipvs cgroup condition", "line provider")),
+		of("firewall", row("firewallchain", "name", "ensure policy", "purge ignore ignore_foreign provider")),
 		row("filebucket", "name", "", "server port path"),
 		row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider"),
 		row("host", "name", "ensure ip host_aliases comment target", "provider"),

@@ -83,6 +83,8 @@ func TestAuto(t *testing.T) {
 		"permissions":          {[]string{resource("Rabbitmq_user_permissions[u@v]", ""), resource("Rabbitmq_vhost[v]", ""), resource("Rabbitmq_user[u]", ""), resource("Service[rabbitmq-server]", "")}, "rabbitmq-server v u u@v"},
 		"a policy":             {[]string{resource("Rabbitmq_policy[p@q@v]", ""), resource("Rabbitmq_vhost[v]", ""), resource("Rabbitmq_vhost[q@v]", "")}, "v p@q@v q@v"},
 		"a data directory":     {[]string{resource("Mysql_datadir[/d]", ""), resource("Package[mysql-server]", "")}, "mysql-server /d"},
+		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
+		"a rule":               {[]string{resource("Firewall[100 a]", `"chain":"A","jump":"B","protocol":"IPv6"`), resource("Firewallchain[B:filter:IPv6]", ""), resource("Firewallchain[A:filter:IPv6]", ""), resource("Firewallchain[A:filter:IPv4]", ""), resource("Package[iptables]", "")}, "iptables B:filter:IPv6 A:filter:IPv6 100 a A:filter:IPv4"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {

@@ -129,6 +129,8 @@ var applied = [...]string{
 	"concat_fragment",
 	"debconf",
 	"file_line",
+	"firewall",
+	"firewallchain",
 	"ini_setting",
 	"ini_subsetting",
 	"mysql_database",

@@ -56,34 +56,38 @@ type auto struct {
 
 // autos are the rules of the types that have rules.
 var autos = map[string]func(*auto, *catalog.Resource){
-	"Alternatives":              (*auto).alternative,
-	"Apt_key":                   func(a *auto, r *catalog.Resource) { a.named(r, "source") },
-	"Archive":                   (*auto).archive,
-	"Concat_file":               (*auto).file, // the rules of the file that it makes
-	"Cron":                      func(a *auto, r *catalog.Resource) { a.user(r, "user") },
-	"Exec":                      (*auto).exec,
-	"File":                      (*auto).file,
-	"File_line":                 func(a *auto, r *catalog.Resource) { a.named(r, "path") },
-	"Firewall":                  (*auto).rule,
-	"Firewallchain":             func(a *auto, _ *catalog.Resource) { a.iptables() },
-	"Ini_setting":               (*auto).setting,
-	"Mount":                     (*auto).mount,
-	"Mysql_database":            (*auto).mysql,
-	"Mysql_datadir":             func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
-	"Mysql_grant":               (*auto).mysqlGrant,
-	"Mysql_plugin":              func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
-	"Mysql_user":                (*auto).mysql,
-	"Package":                   (*auto).pkg,
-	"Postgresql_psql":           (*auto).postgresql,
-	"Selmodule":                 (*auto).selmodule,
-	"Ssh_authorized_key":        func(a *auto, r *catalog.Resource) { a.user(r, "user") },
-	"Sysctl":                    func(a *auto, r *catalog.Resource) { a.named(r, "target") },
-	"User":                      (*auto).groups,
-	"Vcsrepo":                   (*auto).repository,
-	"Rabbitmq_policy":           func(a *auto, r *catalog.Resource) { a.rabbitmq(r, strings.LastIndexByte) },
-	"Rabbitmq_user":             func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
-	"Rabbitmq_user_permissions": (*auto).rabbitmqPermissions,
-	"Rabbitmq_vhost":            func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
+	"Alternatives":                 (*auto).alternative,
+	"Apt_key":                      func(a *auto, r *catalog.Resource) { a.named(r, "source") },
+	"Archive":                      (*auto).archive,
+	"Concat_file":                  (*auto).file, // the rules of the file that it makes
+	"Cron":                         func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Exec":                         (*auto).exec,
+	"File":                         (*auto).file,
+	"File_line":                    func(a *auto, r *catalog.Resource) { a.named(r, "path") },
+	"Firewall":                     (*auto).rule,
+	"Firewallchain":                func(a *auto, _ *catalog.Resource) { a.iptables() },
+	"Ini_setting":                  (*auto).setting,
+	"Mount":                        (*auto).mount,
+	"Mysql_database":               (*auto).mysql,
+	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
+	"Mysql_grant":                  (*auto).mysqlGrant,
+	"Mysql_plugin":                 func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
+	"Mysql_user":                   (*auto).mysql,
+	"Package":                      (*auto).pkg,
+	"Postgresql_psql":              (*auto).postgresql,
+	"Selinux_fcontext":             (*auto).semanage,
+	"Selinux_fcontext_equivalence": (*auto).semanage,
+	"Selinux_permissive":           (*auto).semanage,
+	"Selinux_port":                 (*auto).semanage,
+	"Selmodule":                    (*auto).selmodule,
+	"Ssh_authorized_key":           func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Sysctl":                       func(a *auto, r *catalog.Resource) { a.named(r, "target") },
+	"User":                         (*auto).groups,
+	"Vcsrepo":                      (*auto).repository,
+	"Rabbitmq_policy":              func(a *auto, r *catalog.Resource) { a.rabbitmq(r, strings.LastIndexByte) },
+	"Rabbitmq_user":                func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
+	"Rabbitmq_user_permissions":    (*auto).rabbitmqPermissions,
+	"Rabbitmq_vhost":               func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
 }
 
 func (a *auto) add(typ, title string) { a.refs = append(a.refs, catalog.Ref{Type: typ, Title: title}) }
@@ -444,6 +448,13 @@ func (a *auto) rule(r *catalog.Resource) {
 
 func (a *auto) iptables() {
 	for _, name := range []string{"iptables", "iptables-persistent", "iptables-services"} {
+		a.add("Package", name)
+	}
+}
+
+// semanage depends on the packages that have the program semanage.
+func (a *auto) semanage(*catalog.Resource) {
+	for _, name := range []string{"policycoreutils", "policycoreutils-python", "policycoreutils-python-utils", "python3-policycoreutils", "selinux-policy-dev", "selinux-policy-devel"} {
 		a.add("Package", name)
 	}
 }

@@ -165,6 +165,9 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"weekday", `^([0-6]|(?i:(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?))$`, "be a day of the week from 0 to 6, or its name"},
 		),
 		"selboolean": formed([3]string{"value", `^(on|off|true|false)$`, "be on or off"}),
+		"selinux_fcontext":             formed([3]string{"file_type", `^[abcdflps]$`, "be a, b, c, d, f, l, p or s"}),
+		"selinux_fcontext_equivalence": formed(each(`^/`, "be an absolute path", "path", "target")...),
+		"selinux_port":                 formed(each(`^[1-9][0-9]{0,4}$`, "be a number from 1 to 65535", "low_port", "high_port")...),
 		"ssh_authorized_key": formed(
 			[3]string{"type", keyTypes, "be a type of keys, such as ssh-ed25519"},
 			[3]string{"key", `^\S*$`, "have no spaces: it is only the middle part of a line of a public key"},

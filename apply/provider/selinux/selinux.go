@@ -1,7 +1,8 @@
-// Package selinux applies resources of the types selboolean and selmodule: booleans and modules of the SELinux policy.
+// Package selinux applies resources that change the SELinux policy: booleans and modules (selboolean, selmodule), types of
+// ports, contexts of files, and permissive types (selinux_port, selinux_fcontext, selinux_fcontext_equivalence, selinux_permissive).
 //
-// The rules are those of the module selinux_core. The policy is read and changed with getsebool(8), setsebool(8)
-// and semodule(8).
+// The rules are those of the modules selinux_core and puppet-selinux. The policy is read and changed with getsebool(8),
+// setsebool(8), semodule(8) and semanage(8), and contexts of files are read from the files of the policy.
 package selinux
 
 import (

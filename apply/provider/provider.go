@@ -15,6 +15,7 @@ import (
 	"bolt/apply/provider/file"
 	"bolt/apply/provider/fileline"
 	"bolt/apply/provider/firewall"
+	"bolt/apply/provider/firewalld"
 	"bolt/apply/provider/host"
 	"bolt/apply/provider/httpcheck"
 	"bolt/apply/provider/ini"
@@ -58,6 +59,10 @@ func All() map[string]resource.Type {
 		"File_line":                    fileline.Type(),
 		"Firewall":                     firewall.Type(),
 		"Firewallchain":                firewall.Chain(),
+		"Firewalld_port":               firewalld.Port(),
+		"Firewalld_rich_rule":          firewalld.RichRule(),
+		"Firewalld_service":            firewalld.Service(),
+		"Firewalld_zone":               firewalld.Zone(),
 		"Group":                        account.Group(),
 		"Host":                         host.Type(),
 		"Http_check":                   httpcheck.Type(),

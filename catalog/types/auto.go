@@ -66,6 +66,10 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"File_line":                    func(a *auto, r *catalog.Resource) { a.named(r, "path") },
 	"Firewall":                     (*auto).rule,
 	"Firewallchain":                func(a *auto, _ *catalog.Resource) { a.iptables() },
+	"Firewalld_port":               (*auto).inZone,
+	"Firewalld_rich_rule":          (*auto).inZone,
+	"Firewalld_service":            (*auto).inZone,
+	"Firewalld_zone":               func(a *auto, _ *catalog.Resource) { a.add("Service", "firewalld") },
 	"Ini_setting":                  (*auto).setting,
 	"Mount":                        (*auto).mount,
 	"Mysql_database":               (*auto).mysql,
@@ -457,4 +461,14 @@ func (a *auto) semanage(*catalog.Resource) {
 	for _, name := range []string{"policycoreutils", "policycoreutils-python", "policycoreutils-python-utils", "python3-policycoreutils", "selinux-policy-dev", "selinux-policy-devel"} {
 		a.add("Package", name)
 	}
+}
+
+// inZone depends on the zone or the policy of an entry, and on the service firewalld.
+func (a *auto) inZone(r *catalog.Resource) {
+	for _, param := range []string{"zone", "policy"} {
+		if name, is := r.Params.Value(param).(string); is {
+			a.add("Firewalld_"+param, name)
+		}
+	}
+	a.add("Service", "firewalld")
 }

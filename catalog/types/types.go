@@ -103,6 +103,12 @@ func all() []Type {
 			"ctmask notrack helper zone set_dscp_class action isfirstfrag ishasmorefrags islastfrag clusterip_new clusterip_hashmode clusterip_clustermac "+
 			"clusterip_total_nodes clusterip_local_node clusterip_hash_init u32 src_cc dst_cc bytecode ipvs cgroup condition", "line provider")),
 		of("firewall", row("firewallchain", "name", "ensure policy", "purge ignore ignore_foreign provider")),
+		of("firewalld", row("firewalld_port", "name", "ensure", "zone policy port protocol provider")),
+		of("firewalld", row("firewalld_rich_rule", "name", "ensure",
+			"zone policy family priority source dest service port protocol icmp_block icmp_type masquerade forward_port log audit action raw_rule provider")),
+		of("firewalld", row("firewalld_service", "name", "ensure", "service zone policy provider")),
+		of("firewalld", row("firewalld_zone", "name", "ensure target interfaces masquerade sources protocols icmp_blocks icmp_block_inversion purge_rich_rules purge_services purge_ports",
+			"zone description short provider")),
 		row("filebucket", "name", "", "server port path"),
 		row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider"),
 		row("host", "name", "ensure ip host_aliases comment target", "provider"),

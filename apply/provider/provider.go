@@ -20,6 +20,7 @@ import (
 	"bolt/apply/provider/httpcheck"
 	"bolt/apply/provider/ini"
 	"bolt/apply/provider/kv"
+	"bolt/apply/provider/lvm"
 	"bolt/apply/provider/mount"
 	"bolt/apply/provider/mysql"
 	"bolt/apply/provider/notify"
@@ -57,6 +58,7 @@ func All() map[string]resource.Type {
 		"Exec":                         exec.Type(),
 		"File":                         file.New(),
 		"File_line":                    fileline.Type(),
+		"Filesystem":                   lvm.Filesystem(),
 		"Firewall":                     firewall.Type(),
 		"Firewallchain":                firewall.Chain(),
 		"Firewalld_port":               firewalld.Port(),
@@ -69,6 +71,7 @@ func All() map[string]resource.Type {
 		"Ini_setting":                  ini.Setting(),
 		"Ini_subsetting":               ini.Subsetting(),
 		"Kv":                           kv.Type(),
+		"Logical_volume":               lvm.LogicalVolume(),
 		"Mount":                        mount.Type(),
 		"Mysql_database":               mysql.Database(),
 		"Mysql_datadir":                mysql.Datadir(),
@@ -78,6 +81,7 @@ func All() map[string]resource.Type {
 		"Notify":                       notify.Type(),
 		"Package":                      pkg.Type(),
 		"Password":                     password.Type(),
+		"Physical_volume":              lvm.PhysicalVolume(),
 		"Postgresql_conf":              postgresql.Conf(),
 		"Postgresql_conn_validator":    postgresql.ConnValidator(),
 		"Postgresql_psql":              postgresql.Psql(),
@@ -103,6 +107,7 @@ func All() map[string]resource.Type {
 		"User":                         account.User(),
 		"Value":                        value.Type(),
 		"Vcsrepo":                      vcsrepo.Type(),
+		"Volume_group":                 lvm.VolumeGroup(),
 		"Yumrepo":                      yumrepo.Type(),
 	}
 	types["Resources"] = purge.Type(types)

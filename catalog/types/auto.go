@@ -64,6 +64,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Exec":                         (*auto).exec,
 	"File":                         (*auto).file,
 	"File_line":                    func(a *auto, r *catalog.Resource) { a.named(r, "path") },
+	"Filesystem":                   (*auto).filesystem,
 	"Firewall":                     (*auto).rule,
 	"Firewallchain":                func(a *auto, _ *catalog.Resource) { a.iptables() },
 	"Firewalld_port":               (*auto).inZone,
@@ -71,6 +72,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Firewalld_service":            (*auto).inZone,
 	"Firewalld_zone":               func(a *auto, _ *catalog.Resource) { a.add("Service", "firewalld") },
 	"Ini_setting":                  (*auto).setting,
+	"Logical_volume":               (*auto).volume,
 	"Mount":                        (*auto).mount,
 	"Mysql_database":               (*auto).mysql,
 	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
@@ -87,6 +89,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Ssh_authorized_key":           func(a *auto, r *catalog.Resource) { a.user(r, "user") },
 	"Sysctl":                       func(a *auto, r *catalog.Resource) { a.named(r, "target") },
 	"User":                         (*auto).groups,
+	"Volume_group":                 (*auto).volumeGroup,
 	"Vcsrepo":                      (*auto).repository,
 	"Rabbitmq_policy":              func(a *auto, r *catalog.Resource) { a.rabbitmq(r, strings.LastIndexByte) },
 	"Rabbitmq_user":                func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
@@ -471,4 +474,39 @@ func (a *auto) inZone(r *catalog.Resource) {
 		}
 	}
 	a.add("Service", "firewalld")
+}
+
+// volumeGroup depends on its physical volumes.
+func (a *auto) volumeGroup(r *catalog.Resource) {
+	list, is := r.Params.Value("physical_volumes").([]any)
+	if !is {
+		list = []any{r.Params.Value("physical_volumes")}
+	}
+	for _, v := range list {
+		if name, is := v.(string); is {
+			a.add("Physical_volume", name)
+		}
+	}
+}
+
+// volume depends on its volume group and on its thin pool.
+func (a *auto) volume(r *catalog.Resource) {
+	if group, is := r.Params.Value("volume_group").(string); is {
+		a.add("Volume_group", group)
+	}
+	if pool, is := r.Params.Value("thinpool").(string); is {
+		a.add("Logical_volume", pool)
+	}
+}
+
+// filesystem depends on the logical volume of its device, /dev/GROUP/VOLUME.
+func (a *auto) filesystem(r *catalog.Resource) {
+	name, is := r.Params.Value("name").(string)
+	if !is {
+		name = r.Title
+	}
+	a.add("Logical_volume", name)
+	if strings.HasPrefix(name, "/dev/") {
+		a.add("Logical_volume", path.Base(name))
+	}
 }

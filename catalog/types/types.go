@@ -91,6 +91,9 @@ func all() []Type {
 				"provider checksum source source_permissions selinux_ignore_defaults"),
 		of("stdlib", row("file_line", "name", "ensure line",
 			"match match_for_absence multiple after path replace replace_all_matches_not_matching_line encoding append_on_no_match provider")),
+		of("lvm", row("filesystem", "name", "ensure size",
+			"fs_type mkfs_cmd options initial_size ag_size large_files compress frag nbpi logname logsize maxext mountguard agbl"+
+				"ksize extended_attributes encrypted isnapshot mount_options vix log_partitions nodename accounting mountgroup atboot perms device volume_group provider")),
 		of("firewall", row("firewall", "name", "ensure protocol table chain source destination iniface outiface proto isfragment sport dport tcp_option tcp_flags icmp physdev_in physdev_out "+
 			"physdev_is_bridged physdev_is_in physdev_is_out stat_mode stat_every stat_packet stat_probability src_range dst_range uid gid mac_source src_type "+
 			"dst_type socket pkttype ipsec_dir ipsec_policy state ctstate ctproto ctorigsrc ctorigdst ctreplsrc ctrepldst ctorigsrcport ctorigdstport ctreplsrcport "+
@@ -118,6 +121,8 @@ func all() []Type {
 		of("inifile", row("ini_subsetting", "name", "ensure value",
 			"section setting subsetting subsetting_separator subsetting_key_val_separator path show_diff key_val_separator quote_char "+
 				"use_exact_match insert_type insert_value delete_if_empty provider")),
+		of("lvm", row("logical_volume", "name", "ensure volume_group size stripes mirror mirrorlog",
+			"initial_size extents persistent thinpool poolmetadatasize minor type range stripesize readahead size_is_minsize resize_fs alloc no_sync region_size yes_flag provider")),
 		row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
 		of("mysql", row("mysql_database", "name", "ensure charset collate", "provider")),
 		of("mysql", row("mysql_datadir", "datadir", "ensure", "basedir user defaults_extra_file insecure log_error provider")),
@@ -140,6 +145,7 @@ func all() []Type {
 		of("rabbitmq", row("rabbitmq_user", "name", "ensure password admin tags", "provider")),
 		of("rabbitmq", row("rabbitmq_user_permissions", "name", "ensure configure_permission read_permission write_permission", "provider")),
 		of("rabbitmq", row("rabbitmq_vhost", "name", "ensure description default_queue_type tags", "provider")),
+		of("lvm", row("physical_volume", "name", "ensure", "unless_vg force provider")),
 		row("resources", "name", "", "purge unless_system_user unless_uid"),
 		row("schedule", "name", "", "range periodmatch period repeat weekday"),
 		row("selboolean", "name", "value", "persistent provider"),
@@ -164,6 +170,7 @@ func all() []Type {
 		of("vcsrepo", row("vcsrepo", "path", "ensure source revision includes module skip_hooks",
 			"fstype owner group user excludes force compression basic_auth_username basic_auth_password identity remote configuration cvs_rsh "+
 				"depth branch p4config submodules conflict trust_server_cert keep_local_changes safe_directory umask http_proxy tmpdir provider")),
+		of("lvm", row("volume_group", "name", "ensure physical_volumes", "extent_size followsymlinks createonly provider")),
 		row("whit", "name", "", ""),
 		row("yumrepo", "name",
 			"assumeyes bandwidth baseurl cost deltarpm_metadata_percentage deltarpm_percentage descr enabled enablegroups exclude failovermethod gpgcakey "+

@@ -85,6 +85,7 @@ func TestAuto(t *testing.T) {
 		"a data directory":     {[]string{resource("Mysql_datadir[/d]", ""), resource("Package[mysql-server]", "")}, "mysql-server /d"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 		"a rule":               {[]string{resource("Firewall[100 a]", `"chain":"A","jump":"B","protocol":"IPv6"`), resource("Firewallchain[B:filter:IPv6]", ""), resource("Firewallchain[A:filter:IPv6]", ""), resource("Firewallchain[A:filter:IPv4]", ""), resource("Package[iptables]", "")}, "iptables B:filter:IPv6 A:filter:IPv6 100 a A:filter:IPv4"},
+		"volumes":             {[]string{resource("Filesystem[/dev/g/v]", ""), resource("Logical_volume[v]", `"volume_group":"g"`), resource("Volume_group[g]", `"physical_volumes":["/dev/a"]`), resource("Physical_volume[/dev/a]", "")}, "/dev/a g v /dev/g/v"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {

@@ -129,6 +129,7 @@ var applied = [...]string{
 	"concat_fragment",
 	"debconf",
 	"file_line",
+	"filesystem",
 	"firewall",
 	"firewallchain",
 	"firewalld_port",
@@ -137,11 +138,13 @@ var applied = [...]string{
 	"firewalld_zone",
 	"ini_setting",
 	"ini_subsetting",
+	"logical_volume",
 	"mysql_database",
 	"mysql_datadir",
 	"mysql_grant",
 	"mysql_plugin",
 	"mysql_user",
+	"physical_volume",
 	"postgresql_conf",
 	"postgresql_conn_validator",
 	"postgresql_psql",
@@ -158,6 +161,7 @@ var applied = [...]string{
 	"swap_file",
 	"sysctl",
 	"vcsrepo",
+	"volume_group",
 }
 
 // resourceType finds types of resources that are written in Ruby.

@@ -1,0 +1,149 @@
+package lvm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"bolt/apply/provider/tool"
+	"bolt/apply/resource"
+	"bolt/internal/lazyregexp"
+)
+
+type filesystems struct{}
+
+// Filesystem returns the type filesystem.
+func Filesystem() resource.Type { return filesystems{} }
+
+type filesystem struct {
+	name, kind string
+	command    string // mkfs_cmd; "" for mkfs.KIND or mkswap
+	options    []string
+	is         string // the file system that the device has; "" for none
+}
+
+// onAIX are the parameters for AIX.
+var onAIX = strings.Fields("initial_size size ag_size large_files compress frag nbpi logname logsize maxext mountguard agblksize extended_attributes encrypted isnapshot " +
+	"mount_options vix log_partitions nodename accounting mountgroup atboot perms device volume_group")
+
+// New implements resource.Type.
+func (filesystems) New(r *resource.Resource) (resource.Item, error) {
+	f := resource.Fields{R: r}
+	x := &filesystem{kind: word(&f, "fs_type", ""), command: word(&f, "mkfs_cmd", ""), options: strings.Fields(f.Text("options", ""))}
+	x.name = device(&f, "name", f.Text("name", r.Title))
+	if x.kind == "" || strings.Contains(x.kind, "/") {
+		f.RefuseValue("fs_type", "must be a type such as ext4 or xfs", x.kind)
+	}
+	if f.Text("ensure", "present") == "absent" {
+		f.Refuse("ensure", "cannot be absent: file systems are not removed")
+	}
+	for _, p := range onAIX {
+		if r.Params.Value(p) != nil {
+			f.Refuse(p, "is for AIX only")
+		}
+	}
+	return x, f.Err
+}
+
+// Read implements resource.Item.
+func (x *filesystem) Read(ctx context.Context, h *resource.Host) error {
+	return filesystems{}.ReadAll(ctx, h, []resource.Item{x})[0]
+}
+
+// ReadAll implements resource.Reader.
+func (filesystems) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item) []error {
+	var devices []string
+	for _, i := range items {
+		devices = append(devices, i.(*filesystem).name)
+	}
+	return tool.ReadAll(items, func() (map[string]string, error) { return probe(ctx, h, devices) }, func(x *filesystem, kinds map[string]string) error {
+		x.is = kinds[x.name]
+		return nil
+	})
+}
+
+// attribute is a value in a line of blkid.
+var attribute = lazyregexp.New(` (PTTYPE|TYPE)="([^"]*)"`)
+
+// probe returns the file systems of devices. A device with partitions has "partitions".
+func probe(ctx context.Context, h *resource.Host, devices []string) (map[string]string, error) {
+	blkid := &tool.Tool{Name: "blkid", Hint: "Install the package util-linux on the target", Limit: limit}
+	out, err := blkid.Run(ctx, h, &resource.Command{Argv: append([]string{"-c", "/dev/null", "-s", "TYPE", "-s", "PTTYPE"}, devices...)})
+	if err != nil {
+		return nil, err
+	}
+	if out.Code != 2 { // the code if nothing was found
+		if err := out.Failure("blkid"); err != nil {
+			return nil, err
+		}
+	}
+	return parseBlkid(string(out.Stdout)), nil
+}
+
+// parseBlkid reads lines such as: /dev/vg/lv: TYPE="ext4".
+func parseBlkid(text string) map[string]string {
+	kinds := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, rest, is := strings.Cut(line, ": ")
+		if !is {
+			continue
+		}
+		for _, m := range attribute().FindAllStringSubmatch(" "+rest, -1) {
+			switch {
+			case m[1] == "TYPE":
+				kinds[name] = m[2]
+			case kinds[name] == "":
+				kinds[name] = "partitions"
+			}
+		}
+	}
+	return kinds
+}
+
+// Plan implements resource.Item.
+func (x *filesystem) Plan() ([]resource.Change, error) {
+	switch x.is {
+	case x.kind:
+		return nil, nil
+	case "":
+		return ensure("filesystem", false, false), nil
+	case "partitions":
+		return nil, fmt.Errorf("%s has partitions, and these are not overwritten. If they are not needed, remove them with wipefs", x.name)
+	}
+	return nil, fmt.Errorf("%s has a file system of the type %s, and it is not overwritten. If it is not needed, remove it with wipefs", x.name, x.is)
+}
+
+// forced are options without which the programs ask questions.
+var forced = map[string]string{"reiserfs": "-q", "xfs": "-f"}
+
+// Do implements resource.Item.
+func (x *filesystem) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
+	if _, err := os.Stat(h.Path(x.name)); err != nil {
+		return err
+	}
+	name := x.command
+	switch {
+	case name != "":
+	case x.kind == "swap":
+		name = "mkswap"
+	default:
+		name = "mkfs." + x.kind
+	}
+	args := []string{x.name}
+	if option := forced[x.kind]; option != "" {
+		args = append(args, option)
+	}
+	mkfs := &tool.Tool{Name: name, Hint: "Install the tools of the file system on the target", Limit: limit}
+	if strings.HasPrefix(name, "/") {
+		out, err := h.Run(ctx, &resource.Command{Argv: append(append([]string{name}, args...), x.options...), Env: h.Environ(), Session: true, Timeout: limit})
+		if err != nil {
+			return err
+		}
+		return out.Failure(name)
+	}
+	if err := mkfs.Change(ctx, h, append(args, x.options...)...); err != nil || x.kind != "swap" {
+		return err
+	}
+	return program("swapon").Change(ctx, h, x.name)
+}

@@ -24,6 +24,7 @@ import (
 	"bolt/apply/provider/mount"
 	"bolt/apply/provider/mysql"
 	"bolt/apply/provider/notify"
+	"bolt/apply/provider/openssl"
 	"bolt/apply/provider/password"
 	"bolt/apply/provider/pkg"
 	"bolt/apply/provider/postgresql"
@@ -51,10 +52,12 @@ func All() map[string]resource.Type {
 		"Apt_key":                      aptkey.Type(),
 		"Archive":                      archive.Type(),
 		"Augeas":                       augeas.Type(),
+		"Cert_file":                    openssl.Downloaded(),
 		"Concat_file":                  concat.File(),
 		"Concat_fragment":              concat.Fragment(),
 		"Cron":                         cron.Type(),
 		"Debconf":                      debconf.Type(),
+		"Dhparam":                      openssl.Parameters(),
 		"Exec":                         exec.Type(),
 		"File":                         file.New(),
 		"File_line":                    fileline.Type(),
@@ -100,6 +103,7 @@ func All() map[string]resource.Type {
 		"Service":                      service.Type(),
 		"Ssh_authorized_key":           sshkey.Authorized(),
 		"Sshkey":                       sshkey.Type(),
+		"Ssl_pkey":                     openssl.Key(),
 		"Swap_file":                    swapfile.Type(),
 		"Sysctl":                       sysctl.Type(),
 		"Tidy":                         tidy.Type{},
@@ -108,6 +112,8 @@ func All() map[string]resource.Type {
 		"Value":                        value.Type(),
 		"Vcsrepo":                      vcsrepo.Type(),
 		"Volume_group":                 lvm.VolumeGroup(),
+		"X509_cert":                    openssl.Certificate(),
+		"X509_request":                 openssl.Request(),
 		"Yumrepo":                      yumrepo.Type(),
 	}
 	types["Resources"] = purge.Type(types)

@@ -60,6 +60,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Apt_key":                      func(a *auto, r *catalog.Resource) { a.named(r, "source") },
 	"Archive":                      (*auto).archive,
 	"Concat_file":                  (*auto).file, // the rules of the file that it makes
+	"Dhparam":                      directory,
 	"Cron":                         func(a *auto, r *catalog.Resource) { a.user(r, "user") },
 	"Exec":                         (*auto).exec,
 	"File":                         (*auto).file,
@@ -87,6 +88,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Selinux_port":                 (*auto).semanage,
 	"Selmodule":                    (*auto).selmodule,
 	"Ssh_authorized_key":           func(a *auto, r *catalog.Resource) { a.user(r, "user") },
+	"Ssl_pkey":                     directory,
 	"Sysctl":                       func(a *auto, r *catalog.Resource) { a.named(r, "target") },
 	"User":                         (*auto).groups,
 	"Volume_group":                 (*auto).volumeGroup,
@@ -95,6 +97,8 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Rabbitmq_user":                func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
 	"Rabbitmq_user_permissions":    (*auto).rabbitmqPermissions,
 	"Rabbitmq_vhost":               func(a *auto, _ *catalog.Resource) { a.add("Service", rabbitmqService) },
+	"X509_cert":                    (*auto).certificate,
+	"X509_request":                 (*auto).request,
 }
 
 func (a *auto) add(typ, title string) { a.refs = append(a.refs, catalog.Ref{Type: typ, Title: title}) }
@@ -509,4 +513,43 @@ func (a *auto) filesystem(r *catalog.Resource) {
 	if strings.HasPrefix(name, "/dev/") {
 		a.add("Logical_volume", path.Base(name))
 	}
+}
+
+// directory depends on the directory of a file.
+func directory(a *auto, r *catalog.Resource) { a.at(path.Dir(pathOf(r))) }
+
+// certificate depends on its template, on its private key, and on its directory.
+func (a *auto) certificate(r *catalog.Resource) {
+	if template, is := r.Params.Value("template").(string); is {
+		a.at(template)
+	} else {
+		a.at(withoutExtension(pathOf(r)) + ".cnf")
+	}
+	key := privateKey(r)
+	a.add("Ssl_pkey", key)
+	a.at(key)
+	directory(a, r)
+}
+
+// request depends on its private key and on its directory. The rule for a certificate is that of Puppet: its path
+// is that of the key without an extension.
+func (a *auto) request(r *catalog.Resource) {
+	key := privateKey(r)
+	a.add("X509_cert", withoutExtension(key))
+	a.at(key)
+	directory(a, r)
+}
+
+func privateKey(r *catalog.Resource) string {
+	if key, is := r.Params.Value("private_key").(string); is {
+		return key
+	}
+	return withoutExtension(pathOf(r)) + ".key"
+}
+
+func withoutExtension(file string) string {
+	if base := path.Base(file); base != path.Ext(base) {
+		return strings.TrimSuffix(file, path.Ext(file))
+	}
+	return file
 }

@@ -140,7 +140,8 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 		"firewall": formed(append(each(`^(! ?)?[0-9]+([:-][0-9]+)?$`, "be a port or a range of ports, such as 80 or 80-90", "sport", "dport"),
 			[3]string{"name", `^[0-9]+([ \t_-]\S+)+$`, "be a number and words, such as 100 allow ssh"})...),
 		"firewallchain": formed([3]string{"name", `^\S+:(nat|mangle|filter|raw|rawpost|broute|security):(IP(v[46])?|ethernet)$`, "have the form CHAIN:TABLE:PROTOCOL, such as INPUT:filter:IPv4"}),
-		"group":      formed([3]string{"gid", `^([-0-9]+|absent)$`, "be a number"}),
+		"group":         formed([3]string{"gid", `^([-0-9]+|absent)$`, "be a number"}),
+		"dhparam":       formed(fileMode, [3]string{"size", `^[1-9][0-9]*$`, "be a positive number"}),
 		"host": formed(
 			[3]string{"ip", `^\s*(` + byteOf + `(\.` + byteOf + `){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%.+)?)\s*$`, "be an IP address"},
 			[3]string{"name", `^[^\s.]+(\.[^\s.]+)*$`, "be a host name"},
@@ -154,8 +155,8 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"atboot", switched, "be true or false"},
 			[3]string{"remounts", `^(true|false)$`, "be true or false"},
 			[3]string{"dump", `[01]`, "be 0 or 1"})...),
-		"notify":  formed([3]string{"withpath", `^(true|false)$`, "be true or false"}),
-		"package": formed([3]string{"ensure", `.`, "not be empty"}),
+		"notify":          formed([3]string{"withpath", `^(true|false)$`, "be true or false"}),
+		"package":         formed([3]string{"ensure", `.`, "not be empty"}),
 		"physical_volume": formed([3]string{"name", `^/`, "be an absolute path"}),
 		"resources": formed(
 			[3]string{"purge", switched, "be true or false"},
@@ -167,7 +168,7 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"range", clock + `\s*-\s*` + clock, "be a range of times, such as 2:00 - 4:00"},
 			[3]string{"weekday", `^([0-6]|(?i:(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?))$`, "be a day of the week from 0 to 6, or its name"},
 		),
-		"selboolean": formed([3]string{"value", `^(on|off|true|false)$`, "be on or off"}),
+		"selboolean":                   formed([3]string{"value", `^(on|off|true|false)$`, "be on or off"}),
 		"selinux_fcontext":             formed([3]string{"file_type", `^[abcdflps]$`, "be a, b, c, d, f, l, p or s"}),
 		"selinux_fcontext_equivalence": formed(each(`^/`, "be an absolute path", "path", "target")...),
 		"selinux_port":                 formed(each(`^[1-9][0-9]{0,4}$`, "be a number from 1 to 65535", "low_port", "high_port")...),
@@ -182,6 +183,7 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"host_aliases", `^[^\s,]*$`, "be names without spaces and commas"},
 		),
 		"swap_file": formed([3]string{"file", somePath, "be an absolute path"}),
+		"ssl_pkey":  formed(fileMode, [3]string{"size", digitsOf, "be a number"}),
 		"tidy": formed(
 			[3]string{"age", `^[0-9]+([smhdwSMHDW]\w*)?$`, "be a number of days, or a number with a unit such as 2w"},
 			[3]string{"size", `^[0-9]+([bkmgtBKMGT]\w*)?$`, "be a number of kilobytes, or a number with a unit such as 2m"},
@@ -201,9 +203,14 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"compression", `^[0-6]$`, "be a number from 0 to 6"},
 			[3]string{"umask", octal, "be an octal number"},
 		),
-		"yumrepo": yumrepo(),
+		"x509_cert":    formed(append(each(somePath, "be an absolute path", "private_key", "template"), fileMode, [3]string{"days", digitsOf, "be a number"})...),
+		"x509_request": formed(append(each(somePath, "be an absolute path", "private_key", "template"), fileMode)...),
+		"yumrepo":      yumrepo(),
 	}
 })
+
+// fileMode is the row for the mode of a file of the module openssl.
+var fileMode = [3]string{"mode", `^0[0-9]{3}$`, "be an octal number such as 0644"}
 
 // clock is the pattern of a time of day.
 const clock = `\b([01]?[0-9]|2[0-3])(:[0-5]?[0-9]){0,2}`

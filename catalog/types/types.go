@@ -79,12 +79,14 @@ func all() []Type {
 				"checksum_url digest_url checksum_type digest_type checksum_verify username password headers user group proxy_type "+
 				"proxy_server allow_insecure download_options provider")),
 		row("augeas", "name", "returns", "context onlyif changes root load_path force type_check lens incl show_diff provider"),
+		of("openssl", row("cert_file", "path", "ensure", "source format provider")),
 		of("concat", row("concat_file", "path", "ensure",
 			"owner group mode order backup replace validate_cmd ensure_newline format force selinux_ignore_defaults selrange selrole "+
 				"seltype seluser show_diff create_empty_file")),
 		of("concat", row("concat_fragment", "name", "", "target content source order")),
 		row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
 		of("debconf", row("debconf", "name", "ensure value seen", "item package type provider")),
+		of("openssl", row("dhparam", "path", "ensure owner group mode", "size fastmode provider")),
 		shared(row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider")),
 		row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
 			"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+
@@ -158,6 +160,7 @@ func all() []Type {
 			"logonpassword binary hasstatus path pattern restart start status stop control hasrestart manifest timeout provider"),
 		row("ssh_authorized_key", "name", "ensure type key user target options", "drop_privileges provider"),
 		shared(row("sshkey", "name", "ensure key host_aliases target", "type provider"), "type"),
+		of("openssl", row("ssl_pkey", "path", "ensure owner group mode", "authentication size curve password provider")),
 		row("stage", "name", "", ""),
 		of("swap_file", row("swap_file", "file", "ensure type size used priority", "provider")),
 		of("augeasproviders_sysctl", row("sysctl", "name", "ensure val value comment", "target apply persist silent provider")),
@@ -172,6 +175,9 @@ func all() []Type {
 				"depth branch p4config submodules conflict trust_server_cert keep_local_changes safe_directory umask http_proxy tmpdir provider")),
 		of("lvm", row("volume_group", "name", "ensure physical_volumes", "extent_size followsymlinks createonly provider")),
 		row("whit", "name", "", ""),
+		of("openssl", row("x509_cert", "path", "ensure owner group mode",
+			"private_key days force password req_ext template csr ca cakey cakey_password provider")),
+		of("openssl", row("x509_request", "path", "ensure owner group mode", "force password template private_key encrypted provider")),
 		row("yumrepo", "name",
 			"assumeyes bandwidth baseurl cost deltarpm_metadata_percentage deltarpm_percentage descr enabled enablegroups exclude failovermethod gpgcakey "+
 				"gpgcheck gpgkey http_caching include includepkgs keepalive metadata_expire metalink minrate mirrorlist mirrorlist_expire module_hotfixes "+

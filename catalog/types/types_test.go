@@ -37,6 +37,8 @@ func TestFind(t *testing.T) {
 		"anchor": "name", "archive": "path", "concat_file": "path", "concat_fragment": "name", "file_line": "name", "ini_setting": "name",
 		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path", "mysql_user": "name", "mysql_database": "name", "mysql_grant": "name", "mysql_plugin": "name", "mysql_datadir": "datadir",
 		"postgresql_psql": "name", "postgresql_conf": "name", "rabbitmq_policy": "name",
+		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path",
+		"ssl_pkey": "path", "x509_cert": "path", "x509_request": "path", "dhparam": "path", "cert_file": "path",
 	} {
 		if f := types.Find(name); f == nil || f.Key != key || !f.Unique || f.Has("contents") {
 			t.Errorf("%s is %+v", name, f)
@@ -85,7 +87,11 @@ func TestAuto(t *testing.T) {
 		"a data directory":     {[]string{resource("Mysql_datadir[/d]", ""), resource("Package[mysql-server]", "")}, "mysql-server /d"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 		"a rule":               {[]string{resource("Firewall[100 a]", `"chain":"A","jump":"B","protocol":"IPv6"`), resource("Firewallchain[B:filter:IPv6]", ""), resource("Firewallchain[A:filter:IPv6]", ""), resource("Firewallchain[A:filter:IPv4]", ""), resource("Package[iptables]", "")}, "iptables B:filter:IPv6 A:filter:IPv6 100 a A:filter:IPv4"},
-		"volumes":             {[]string{resource("Filesystem[/dev/g/v]", ""), resource("Logical_volume[v]", `"volume_group":"g"`), resource("Volume_group[g]", `"physical_volumes":["/dev/a"]`), resource("Physical_volume[/dev/a]", "")}, "/dev/a g v /dev/g/v"},
+		"volumes":              {[]string{resource("Filesystem[/dev/g/v]", ""), resource("Logical_volume[v]", `"volume_group":"g"`), resource("Volume_group[g]", `"physical_volumes":["/dev/a"]`), resource("Physical_volume[/dev/a]", "")}, "/dev/a g v /dev/g/v"},
+		"a private key":        {[]string{resource("Ssl_pkey[/d/a.key]", ""), resource("Dhparam[/d/dh]", ""), resource("File[/d]", "")}, "/d /d/a.key /d/dh"},
+		"a certificate":        {[]string{resource("X509_cert[/d/a.b.crt]", ""), resource("File[/d/a.b.cnf]", ""), resource("Ssl_pkey[/d/a.b.key]", ""), resource("File[/d]", "")}, "/d /d/a.b.cnf /d/a.b.key /d/a.b.crt"},
+		"a key elsewhere":      {[]string{resource("X509_cert[/d/a.crt]", `"private_key":"/k","template":"/t"`), resource("Ssl_pkey[/k]", ""), resource("File[/t]", "")}, "/k /t /d/a.crt"},
+		"a request":            {[]string{resource("X509_request[/d/a.csr]", `"private_key":"/d/k.key"`), resource("X509_cert[/d/k]", ""), resource("File[/d/k.key]", "")}, "/d/k.key /d/k /d/a.csr"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {
@@ -183,6 +189,8 @@ func TestCheckForms(t *testing.T) {
 		resource("Ssh_authorized_key[x]", `"type":"rsa","key":"AAAA"`):                                    "The parameter user of Ssh_authorized_key[x] must be given, or target",
 		resource("Sshkey[x]", `"type":"rsa3"`):                                                            `The parameter type of Sshkey[x] must be a type of keys, such as ssh-ed25519, and is "rsa3"`,
 		resource("Tidy[/x]", `"age":"1y","matches":"*"`):                                                  "The parameter age of Tidy[/x] must be a number of days, or a number with a unit such as 2w, and is \"1y\"\nThe parameter matches of Tidy[/x] cannot be used without recurse",
+		resource("Ssl_pkey[/x]", `"mode":"rw","size":"big"`):                                              "The parameter mode of Ssl_pkey[/x] must be an octal number such as 0644, and is \"rw\"\nThe parameter size of Ssl_pkey[/x] must be a number, and is \"big\"",
+		resource("X509_cert[/x]", `"template":"t","days":1`):                                              `The parameter template of X509_cert[/x] must be an absolute path, and is "t"`,
 		resource("Vcsrepo[/x]", `"revision":"","umask":"022"`):                                            `The parameter revision of Vcsrepo[/x] must have no spaces, and not be empty, and is ""`,
 		resource("Schedule[x]", `"range":["2 - 4","5-6:30"],"weekday":"Tues"`):                            "",
 		resource("Schedule[x]", `"range":"25 - 26"`):                                                      `The parameter range of Schedule[x] must be a range of times, such as 2:00 - 4:00, and is "25 - 26"`,

@@ -117,17 +117,17 @@ var withAgents = [...]string{
 
 // applied are the types of modules that bolt applies itself, such as those of stdlib and archive, so
 // that the modules are not needed for them. A module that defines such a type comes first.
-// applied are the types of modules that bolt applies itself, such as those of stdlib and archive, so
-// that the modules are not needed for them. A module that defines such a type comes first.
 var applied = [...]string{
 	"alternative_entry",
 	"alternatives",
 	"anchor",
 	"apt_key",
 	"archive",
+	"cert_file",
 	"concat_file",
 	"concat_fragment",
 	"debconf",
+	"dhparam",
 	"file_line",
 	"filesystem",
 	"firewall",
@@ -158,10 +158,13 @@ var applied = [...]string{
 	"selinux_fcontext_equivalence",
 	"selinux_permissive",
 	"selinux_port",
+	"ssl_pkey",
 	"swap_file",
 	"sysctl",
 	"vcsrepo",
 	"volume_group",
+	"x509_cert",
+	"x509_request",
 }
 
 // resourceType finds types of resources that are written in Ruby.

@@ -19,6 +19,7 @@ import (
 	"bolt/apply/provider/host"
 	"bolt/apply/provider/httpcheck"
 	"bolt/apply/provider/ini"
+	"bolt/apply/provider/javaks"
 	"bolt/apply/provider/kv"
 	"bolt/apply/provider/lvm"
 	"bolt/apply/provider/mount"
@@ -73,6 +74,7 @@ func All() map[string]resource.Type {
 		"Http_check":                   httpcheck.Type(),
 		"Ini_setting":                  ini.Setting(),
 		"Ini_subsetting":               ini.Subsetting(),
+		"Java_ks":                      javaks.Type(),
 		"Kv":                           kv.Type(),
 		"Logical_volume":               lvm.LogicalVolume(),
 		"Mount":                        mount.Type(),

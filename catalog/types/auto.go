@@ -74,6 +74,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Firewalld_zone":               func(a *auto, _ *catalog.Resource) { a.add("Service", "firewalld") },
 	"Ini_setting":                  (*auto).setting,
 	"Logical_volume":               (*auto).volume,
+	"Java_ks":                      (*auto).keystore,
 	"Mount":                        (*auto).mount,
 	"Mysql_database":               (*auto).mysql,
 	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
@@ -552,4 +553,21 @@ func withoutExtension(file string) string {
 		return strings.TrimSuffix(file, path.Ext(file))
 	}
 	return file
+}
+
+// keystore depends on the files of its entry, and on the directory of the keystore, which the title can have.
+func (a *auto) keystore(r *catalog.Resource) {
+	for _, param := range []string{"private_key", "certificate", "chain"} {
+		a.named(r, param)
+	}
+	target := ""
+	if at := strings.LastIndex(r.Title, ":"); at >= 0 {
+		target = r.Title[at+1:]
+	}
+	if text, is := r.Params.Value("target").(string); is {
+		target = text
+	}
+	if target != "" {
+		a.at(path.Dir(target))
+	}
 }

@@ -183,6 +183,7 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"ini_setting":                  words("ensure", presence, "force_new_section_creation", yesOrNo, "show_diff", "true md5 false", "refreshonly", yesOrNo),
 		"ini_subsetting":               words("ensure", presence, "show_diff", "true md5 false", "use_exact_match", boolean, "insert_type", "start end before after index", "delete_if_empty", boolean),
 		"kv":                           words("skiplessthan", yesOrNo, "skipcmpstyle", "int string 0 1"),
+		"java_ks":                      words("ensure", "present absent latest", "storetype", "jceks pkcs12 jks", "private_key_type", "rsa dsa ec", "password_fail_reset", yesOrNo, "trustcacerts", yesOrNo),
 		"mount":                        words("ensure", "defined present unmounted absent mounted"),
 		"mysql_database":               words("ensure", presence),
 		"mysql_datadir":                words("ensure", presence),

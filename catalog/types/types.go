@@ -125,6 +125,9 @@ func all() []Type {
 				"use_exact_match insert_type insert_value delete_if_empty provider")),
 		of("lvm", row("logical_volume", "name", "ensure volume_group size stripes mirror mirrorlog",
 			"initial_size extents persistent thinpool poolmetadatasize minor type range stripesize readahead size_is_minsize resize_fs alloc no_sync region_size yes_flag provider")),
+		of("java_ks", shared(row("java_ks", "name", "ensure password",
+			"target certificate certificate_content storetype private_key private_key_content private_key_type chain password_file password_fail_reset "+
+				"destkeypass trustcacerts path keytool_timeout source_password source_alias provider"), "target")),
 		row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
 		of("mysql", row("mysql_database", "name", "ensure charset collate", "provider")),
 		of("mysql", row("mysql_datadir", "datadir", "ensure", "basedir user defaults_extra_file insecure log_error provider")),

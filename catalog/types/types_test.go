@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s is %+v", name, f)
 		}
 	}
-	for _, name := range []string{"exec", "package", "sshkey", "tidy"} {
+	for _, name := range []string{"exec", "java_ks", "package", "sshkey", "tidy"} {
 		if types.Find(name).Unique {
 			t.Errorf("the key alone must not be unique in %s", name)
 		}
@@ -92,6 +92,7 @@ func TestAuto(t *testing.T) {
 		"a certificate":        {[]string{resource("X509_cert[/d/a.b.crt]", ""), resource("File[/d/a.b.cnf]", ""), resource("Ssl_pkey[/d/a.b.key]", ""), resource("File[/d]", "")}, "/d /d/a.b.cnf /d/a.b.key /d/a.b.crt"},
 		"a key elsewhere":      {[]string{resource("X509_cert[/d/a.crt]", `"private_key":"/k","template":"/t"`), resource("Ssl_pkey[/k]", ""), resource("File[/t]", "")}, "/k /t /d/a.crt"},
 		"a request":            {[]string{resource("X509_request[/d/a.csr]", `"private_key":"/d/k.key"`), resource("X509_cert[/d/k]", ""), resource("File[/d/k.key]", "")}, "/d/k.key /d/k /d/a.csr"},
+		"a keystore":          {[]string{resource("Java_ks[a:/d/ks]", `"certificate":"/c","private_key":"/k"`), resource("Java_ks[b]", `"target":"/e/ks"`), resource("File[/e]", ""), resource("File[/d]", ""), resource("File[/c]", ""), resource("File[/k]", "")}, "/e b /d /c /k a:/d/ks"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {

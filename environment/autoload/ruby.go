@@ -138,6 +138,7 @@ var applied = [...]string{
 	"firewalld_zone",
 	"ini_setting",
 	"ini_subsetting",
+	"java_ks",
 	"logical_volume",
 	"mysql_database",
 	"mysql_datadir",

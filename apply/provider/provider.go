@@ -11,6 +11,7 @@ import (
 	"bolt/apply/provider/concat"
 	"bolt/apply/provider/cron"
 	"bolt/apply/provider/debconf"
+	"bolt/apply/provider/docker"
 	"bolt/apply/provider/exec"
 	"bolt/apply/provider/file"
 	"bolt/apply/provider/fileline"
@@ -59,6 +60,10 @@ func All() map[string]resource.Type {
 		"Cron":                         cron.Type(),
 		"Debconf":                      debconf.Type(),
 		"Dhparam":                      openssl.Parameters(),
+		"Docker_compose":               docker.Compose(),
+		"Docker_network":               docker.Network(),
+		"Docker_stack":                 docker.Stack(),
+		"Docker_volume":                docker.Volume(),
 		"Exec":                         exec.Type(),
 		"File":                         file.New(),
 		"File_line":                    fileline.Type(),

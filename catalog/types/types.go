@@ -87,6 +87,10 @@ func all() []Type {
 		row("cron", "name", "ensure command special minute hour weekday month monthday environment user target", "provider"),
 		of("debconf", row("debconf", "name", "ensure value seen", "item package type provider")),
 		of("openssl", row("dhparam", "path", "ensure owner group mode", "size fastmode provider")),
+		of("docker", row("docker_compose", "name", "ensure", "scale options up_args compose_files tmpdir provider")),
+		of("docker", row("docker_network", "name", "ensure driver ipam_driver id", "subnet gateway ip_range aux_address options additional_flags provider")),
+		of("docker", row("docker_stack", "name", "ensure", "bundle_file compose_files up_args provider")),
+		of("docker", row("docker_volume", "name", "ensure driver mountpoint", "options provider")),
 		shared(row("exec", "command", "returns", "path user group cwd logoutput refresh environment umask timeout tries try_sleep refreshonly creates unless onlyif provider")),
 		row("file", "path", "ensure content checksum_value target owner group mode type seluser selrole seltype selrange ctime mtime",
 			"backup recurse recurselimit max_files replace force ignore links purge sourceselect show_diff staging_location validate_cmd validate_replacement "+

@@ -37,6 +37,7 @@ import (
 	"bolt/apply/provider/sshkey"
 	"bolt/apply/provider/swapfile"
 	"bolt/apply/provider/sysctl"
+	"bolt/apply/provider/systemd"
 	"bolt/apply/provider/tidy"
 	"bolt/apply/provider/timer"
 	"bolt/apply/provider/value"
@@ -82,6 +83,7 @@ func All() map[string]resource.Type {
 		"Java_ks":                      javaks.Type(),
 		"Kv":                           kv.Type(),
 		"Logical_volume":               lvm.LogicalVolume(),
+		"Loginctl_user":                systemd.User(),
 		"Mount":                        mount.Type(),
 		"Mysql_database":               mysql.Database(),
 		"Mysql_datadir":                mysql.Datadir(),
@@ -113,6 +115,7 @@ func All() map[string]resource.Type {
 		"Ssl_pkey":                     openssl.Key(),
 		"Swap_file":                    swapfile.Type(),
 		"Sysctl":                       sysctl.Type(),
+		"Systemd_purge_units":          systemd.Purge(),
 		"Tidy":                         tidy.Type{},
 		"Timer":                        timer.Type(),
 		"User":                         account.User(),

@@ -75,6 +75,7 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Ini_setting":                  (*auto).setting,
 	"Logical_volume":               (*auto).volume,
 	"Java_ks":                      (*auto).keystore,
+	"Loginctl_user":      func(a *auto, r *catalog.Resource) { a.add("User", nameOf(r)) },
 	"Mount":                        (*auto).mount,
 	"Mysql_database":               (*auto).mysql,
 	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
@@ -570,4 +571,12 @@ func (a *auto) keystore(r *catalog.Resource) {
 	if target != "" {
 		a.at(path.Dir(target))
 	}
+}
+
+// nameOf returns the name of a resource.
+func nameOf(r *catalog.Resource) string {
+	if name, is := r.Params.Value("name").(string); is {
+		return name
+	}
+	return r.Title
 }

@@ -140,7 +140,7 @@ func alternatives(words []string) string {
 }
 
 // absolute are the types whose path must be an absolute path.
-var absolute = []string{"archive", "cert_file", "concat_file", "dhparam", "file", "file_line", "ini_setting", "ini_subsetting", "ssl_pkey", "tidy", "vcsrepo", "x509_cert", "x509_request"}
+var absolute = []string{"archive", "cert_file", "concat_file", "dhparam", "file", "file_line", "ini_setting", "ini_subsetting", "ssl_pkey", "systemd_purge_units", "tidy", "vcsrepo", "x509_cert", "x509_request"}
 
 // onWindows are the types in absolute that catalogs for Windows can have.
 var onWindows = []string{"archive", "file", "tidy", "vcsrepo"}
@@ -188,6 +188,7 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"ini_subsetting":               words("ensure", presence, "show_diff", "true md5 false", "use_exact_match", boolean, "insert_type", "start end before after index", "delete_if_empty", boolean),
 		"kv":                           words("skiplessthan", yesOrNo, "skipcmpstyle", "int string 0 1"),
 		"java_ks":                      words("ensure", "present absent latest", "storetype", "jceks pkcs12 jks", "private_key_type", "rsa dsa ec", "password_fail_reset", yesOrNo, "trustcacerts", yesOrNo),
+		"loginctl_user":       words("linger", "enabled disabled"),
 		"mount":                        words("ensure", "defined present unmounted absent mounted"),
 		"mysql_database":               words("ensure", presence),
 		"mysql_datadir":                words("ensure", presence),
@@ -217,6 +218,7 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"swap_file":                    words("ensure", presence),
 		"ssl_pkey":                     words("ensure", presence, "authentication", "rsa ec"),
 		"sysctl":                       words("ensure", presence, "apply", boolean, "persist", boolean, "silent", boolean),
+		"systemd_purge_units": words("ensure", "purged purgable"),
 		"tidy":                         words("type", "atime mtime ctime"),
 		"user":                         words("ensure", "present absent role", "membership", "inclusive minimum"),
 		"vcsrepo":                      words("ensure", "present bare mirror absent latest", "force", yesOrNo, "submodules", boolean, "trust_server_cert", boolean, "keep_local_changes", boolean, "safe_directory", boolean, "skip_hooks", boolean),

@@ -132,6 +132,7 @@ func all() []Type {
 		of("java_ks", shared(row("java_ks", "name", "ensure password",
 			"target certificate certificate_content storetype private_key private_key_content private_key_type chain password_file password_fail_reset "+
 				"destkeypass trustcacerts path keytool_timeout source_password source_alias provider"), "target")),
+		of("systemd", row("loginctl_user", "name", "linger", "provider")),
 		row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
 		of("mysql", row("mysql_database", "name", "ensure charset collate", "provider")),
 		of("mysql", row("mysql_datadir", "datadir", "ensure", "basedir user defaults_extra_file insecure log_error provider")),
@@ -171,6 +172,7 @@ func all() []Type {
 		row("stage", "name", "", ""),
 		of("swap_file", row("swap_file", "file", "ensure type size used priority", "provider")),
 		of("augeasproviders_sysctl", row("sysctl", "name", "ensure val value comment", "target apply persist silent provider")),
+		of("systemd", row("systemd_purge_units", "path", "ensure", "unit_types provider")),
 		shared(row("tidy", "path", "", "recurse max_files matches backup age size type rmdirs")),
 		row("user", "name",
 			"ensure home uid gid comment shell password password_min_age password_max_age password_warn_days groups expiry roles auths profiles keys "+

@@ -93,6 +93,7 @@ func TestAuto(t *testing.T) {
 		"a key elsewhere":      {[]string{resource("X509_cert[/d/a.crt]", `"private_key":"/k","template":"/t"`), resource("Ssl_pkey[/k]", ""), resource("File[/t]", "")}, "/k /t /d/a.crt"},
 		"a request":            {[]string{resource("X509_request[/d/a.csr]", `"private_key":"/d/k.key"`), resource("X509_cert[/d/k]", ""), resource("File[/d/k.key]", "")}, "/d/k.key /d/k /d/a.csr"},
 		"a keystore":          {[]string{resource("Java_ks[a:/d/ks]", `"certificate":"/c","private_key":"/k"`), resource("Java_ks[b]", `"target":"/e/ks"`), resource("File[/e]", ""), resource("File[/d]", ""), resource("File[/c]", ""), resource("File[/k]", "")}, "/e b /d /c /k a:/d/ks"},
+		"a lingering user":    {[]string{resource("Loginctl_user[u]", ""), resource("User[the user]", `"name":"u"`)}, "the user u"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
 		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {

@@ -1,0 +1,215 @@
+// Package systemd applies resources of the types of the module systemd: loginctl_user, which makes the services of a
+// user run without a login, and systemd_purge_units, which removes unit files that Puppet wrote earlier.
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bolt/apply/provider/safepath"
+	"bolt/apply/report"
+	"bolt/apply/resource"
+	"bolt/catalog"
+	"bolt/format/ordered"
+)
+
+// limit ends a loginctl that hangs.
+const limit = time.Minute
+
+// User returns the type loginctl_user.
+func User() resource.Type { return userType{} }
+
+type userType struct{}
+
+// A user is the setting of one user.
+type user struct {
+	name    string
+	lingers bool // as wanted
+	is      bool
+}
+
+// New implements resource.Type.
+func (userType) New(r *resource.Resource) (resource.Item, error) {
+	f := resource.Fields{R: r}
+	x := &user{name: f.Text("name", r.Title), lingers: f.Text("linger", "disabled") == "enabled"}
+	if x.name == "" || strings.HasPrefix(x.name, "-") || x.name == "." || x.name == ".." || strings.ContainsAny(x.name, "/ \t\r\n") {
+		f.RefuseValue("name", "must be the name of a user", x.name)
+	}
+	return x, f.Err
+}
+
+// Read implements resource.Item. logind keeps the setting as a file, also for users who are not logged in.
+func (x *user) Read(_ context.Context, h *resource.Host) error {
+	_, err := os.Lstat(h.Path("/var/lib/systemd/linger/" + x.name))
+	x.is = err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Plan implements resource.Item.
+func (x *user) Plan() ([]resource.Change, error) {
+	if x.is == x.lingers {
+		return nil, nil
+	}
+	return []resource.Change{{Property: "linger", Is: word(x.is), Should: word(x.lingers)}}, nil
+}
+
+func word(lingers bool) string {
+	if lingers {
+		return "enabled"
+	}
+	return "disabled"
+}
+
+// Do implements resource.Item.
+func (x *user) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
+	program := h.Find("loginctl")
+	if program == "" {
+		return errors.New("the program loginctl is missing. It is part of systemd")
+	}
+	command := "disable-linger"
+	if x.lingers {
+		command = "enable-linger"
+	}
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{program, command, x.name}, Env: h.Environ(), Timeout: limit})
+	if err != nil {
+		return fmt.Errorf("loginctl: %w", err)
+	}
+	return out.Failure(program)
+}
+
+// Purge returns the type systemd_purge_units.
+func Purge() resource.Type { return purgeType{} }
+
+type purgeType struct{}
+
+// A purge is one directory with unit files.
+type purge struct {
+	r       *resource.Resource
+	dir     string
+	manages bool // ensure is purged
+	kinds   []string
+	found   int // files to remove
+}
+
+// kinds are the kinds of units that the define systemd::manage_unit writes.
+var kinds = strings.Fields("automount mount path service slice socket swap timer")
+
+// New implements resource.Type.
+func (purgeType) New(r *resource.Resource) (resource.Item, error) {
+	f := resource.Fields{R: r}
+	x := &purge{r: r, dir: f.Text("path", r.Title), kinds: f.Texts("unit_types"), manages: f.Text("ensure", "purged") == "purged"}
+	if !filepath.IsAbs(x.dir) {
+		f.RefuseValue("path", "must be an absolute path", x.dir)
+	}
+	if r.Params.Value("unit_types") == nil {
+		x.kinds = kinds
+	}
+	for _, kind := range x.kinds {
+		if !slices.Contains(kinds, kind) {
+			f.RefuseValue("unit_types", "must be from "+strings.Join(kinds, ", "), kind)
+		}
+	}
+	return x, f.Err
+}
+
+// header begins the first line of the unit files that the module writes.
+const header = "# Deployed with puppet"
+
+// Generate returns the unit files to remove.
+func (x *purge) Generate(_ context.Context, h *resource.Host) ([]*resource.Resource, error) {
+	x.found = 0
+	dir, err := safepath.Open(x.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var entries []os.DirEntry
+	if err == nil {
+		defer dir.Close()
+		entries, err = os.ReadDir(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
+	}
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			h.Logf(x.r.Ref, report.Warning, "%s is not a directory, so nothing is purged", x.dir)
+			return nil, nil
+		}
+		return nil, err
+	}
+	declared := make(map[string]bool)
+	for _, r := range h.Declared("File") {
+		name, given := r.Params.Value("path").(string)
+		if !given {
+			name = r.Title
+		}
+		declared[filepath.Clean(name)] = true
+	}
+	var list []*resource.Resource
+	for _, e := range entries {
+		file := filepath.Join(x.dir, e.Name())
+		if !e.Type().IsRegular() || declared[file] || !slices.Contains(x.kinds, strings.TrimPrefix(filepath.Ext(file), ".")) {
+			continue
+		}
+		is, err := written(dir, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "File", Title: file}, Params: x.params(), Tags: x.r.Tags})
+		}
+	}
+	x.found = len(list)
+	return list, nil
+}
+
+// params are the parameters of a file to remove: with the metaparameters of the resource.
+func (x *purge) params() *ordered.Map {
+	params := ordered.Of("ensure", "absent")
+	for _, name := range []string{"noop", "schedule", "loglevel", "tag", "notify", "before"} {
+		if v := x.r.Params.Value(name); v != nil {
+			params.Set(name, v)
+		}
+	}
+	return params
+}
+
+// written reports whether the module has written a file.
+func written(dir *os.File, name string) (bool, error) {
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT || err == unix.ELOOP { // it has changed meanwhile
+		return false, nil
+	}
+	if err != nil {
+		return false, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), name), Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	begin := make([]byte, len(header))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == header, nil
+}
+
+// Read implements resource.Item. Generate has read the directory.
+func (x *purge) Read(context.Context, *resource.Host) error { return nil }
+
+// Plan implements resource.Item.
+func (x *purge) Plan() ([]resource.Change, error) {
+	if x.found == 0 || !x.manages {
+		return nil, nil
+	}
+	return []resource.Change{{Property: "ensure", Name: "systemd_purge_units_changed", Is: "purgable", Should: "purged"}}, nil
+}
+
+// Do implements resource.Item. The files are removed as resources of their own.
+func (x *purge) Do(context.Context, *resource.Host, *resource.Change) error { return nil }

@@ -207,6 +207,8 @@ func (x *item) Plan() (changes []resource.Change, err error) {
 		return []resource.Change{{Property: "ensure", Name: "yumrepo_removed", Is: "present", Should: absent}}, nil
 	case x.absent:
 		return nil, nil
+	case len(x.found) == 0 && x.target == "" && x.place != mainConfig && strings.Contains(x.name, "/"):
+		return nil, errors.New("the name has a slash, so it cannot be the name of a new file. Set target")
 	case is == nil:
 		return []resource.Change{{Property: "ensure", Name: "yumrepo_created", Is: absent, Should: "present"}}, nil
 	}

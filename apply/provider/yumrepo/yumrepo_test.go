@@ -116,6 +116,21 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
+// TestSlash checks that a name with a slash does not lead to a file in another directory.
+func TestSlash(t *testing.T) {
+	h := hosttest.Host(t)
+	tree(t, h, map[string]string{"/etc/yum.repos.d/a.repo": "[x/y]\ntimeout=1\n"})
+	if out := hosttest.Apply(t, h, all, false, `Yumrepo[../../new] {"timeout":5}`); !strings.Contains(out, "the name has a slash, so it cannot be the name of a new file. Set target") {
+		t.Error(out)
+	}
+	if out := hosttest.Apply(t, h, all, false, `Yumrepo[x/y] {"timeout":1}`, `Yumrepo[a/b] {"timeout":5,"target":"c"}`, `Yumrepo[no/no] {"ensure":"absent"}`); out != "Yumrepo[a/b] changed yumrepo_created\n" {
+		t.Error(out)
+	}
+	if got, err := os.ReadFile(h.Path("/etc/yum.repos.d/c.repo")); err != nil || string(got) != "[a/b]\ntimeout=5\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestMalformed checks that a file with lines that are not understood is not changed.
 func TestMalformed(t *testing.T) {
 	for text, want := range map[string]string{

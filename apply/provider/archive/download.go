@@ -113,7 +113,7 @@ func (x *item) download(ctx context.Context, h *resource.Host) error {
 	if x.source == "" {
 		return &resource.ParamError{Param: "source", Problem: "is needed"}
 	}
-	if err := os.MkdirAll(filepath.Dir(x.path), 0o755); err != nil {
+	if err := safepath.MakeAll(filepath.Dir(x.path)); err != nil {
 		return err
 	}
 	dir, name, err := safepath.Parent(x.path)

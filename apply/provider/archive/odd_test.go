@@ -60,4 +60,12 @@ func TestRemovalBehindLinkOfUser(t *testing.T) {
 		t.Error(out)
 	}
 	s.has("root/g", "kept\n")
+
+	// Nor does it make root make directories there.
+	if out := s.apply(host(), false, s.archive(`"source":"URL/a","path":"DIR/home/x/new/f"`)); !strings.Contains(out, "symbolic link of the user") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(s.dir + "/root/new"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("there is a new directory behind the link")
+	}
 }

@@ -99,6 +99,38 @@ func Last(path string) (dir *os.File, name string, err error) {
 	return dir, name, nil
 }
 
+// MakeAll makes the directory at an absolute path, and the missing directories above it, with the mode 0755 less
+// the umask. Directories that exist stay as they are.
+func MakeAll(path string) error {
+	path = filepath.Clean(path)
+	exists := func() error {
+		dir, err := open(path, unix.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		return dir.Close()
+	}
+	if err := exists(); !errors.Is(err, fs.ErrNotExist) || path == "/" {
+		return err
+	}
+	if err := MakeAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	dir, name, err := Parent(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	err = unix.Mkdirat(int(dir.Fd()), name, 0o755)
+	if err == unix.EEXIST { // somebody else has made it, or it is a link
+		return exists()
+	}
+	if err != nil {
+		return &fs.PathError{Op: "mkdir", Path: path, Err: err}
+	}
+	return nil
+}
+
 // trusted reports whether the links of a user are followed anywhere.
 func trusted(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
 

@@ -147,3 +147,27 @@ func TestNoLeaks(t *testing.T) {
 		t.Errorf("descriptor %d is the first free one, and was %d", after, before)
 	}
 }
+
+// Missing directories are made, also behind links of root, but not behind a link of another user.
+func TestMakeAll(t *testing.T) {
+	dir := tree(t, "root/", "mal/ @mal", "mal/own/ @mal", "mal/in -> own @mal", "mal/out -> ../root @mal", "link -> root", "file", "gone -> nothing")
+	for path, problem := range map[string]string{
+		"a/b/c": "", "a/b": "", "link/d/e/": "", "mal/in/f": "", "mal/new": "",
+		"mal/out": "symbolic link of the user", "mal/out/g/h": "symbolic link of the user",
+		"file": "not a directory", "file/i": "not a directory", "gone": "no such file", "gone/j": "no such file",
+	} {
+		err := MakeAll(dir + "/" + path)
+		info, there := os.Stat(dir + "/" + path)
+		switch {
+		case problem == "" && (err != nil || there != nil || !info.IsDir()):
+			t.Errorf("%s: %v, %v", path, err, there)
+		case problem != "" && (err == nil || !strings.Contains(err.Error(), problem)):
+			t.Errorf("%s: %v, want %s", path, err, problem)
+		}
+	}
+	for _, path := range []string{"root/g", "nothing"} {
+		if _, err := os.Stat(dir + "/" + path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"bolt/apply/provider/login"
+	"bolt/apply/provider/safepath"
 	"bolt/apply/provider/textfile"
 	"bolt/apply/report"
 	"bolt/apply/resource"
@@ -66,7 +67,7 @@ func unmark(file string) error {
 // create makes the repository.
 func (x *item) create(ctx context.Context, h *resource.Host, g *git) error {
 	if x.git.user == "" {
-		if err := os.MkdirAll(filepath.Dir(x.path), 0o755); err != nil {
+		if err := safepath.MakeAll(filepath.Dir(x.path)); err != nil {
 			return err
 		}
 	}
@@ -371,7 +372,7 @@ func (x *item) include(ctx context.Context, g *git) error {
 
 // writeInfo writes a list into a file of the directory .git/info.
 func (x *item) writeInfo(file string, list []string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := safepath.MakeAll(filepath.Dir(file)); err != nil {
 		return err
 	}
 	return textfile.Write(file, strings.Join(append(slices.Clone(list), ""), "\n"), 0o644)

@@ -27,7 +27,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	a := archive(b)
 	make := func(changed int) {
 		r, err := a.Create(b.Context(), Options{Author: "ada"}, func(ctx context.Context, d *Draft) error {
-			for err := range inorder.Each(names, func(i int) error { return d.Add(ctx, fmt.Sprint("n", i), catalogs[i]) }) {
+			for err := range inorder.Each(names, func(i int) error { return d.Add(ctx, fmt.Sprint("n", i), catalogs[i], Making{}) }) {
 				if err != nil {
 					return err
 				}

@@ -109,7 +109,7 @@ func summary(g diff.Group) Group {
 	s := Group{Nodes: g.Nodes, Changes: make([]Change, len(g.Changes))}
 	for i, c := range g.Changes {
 		s.Changes[i].Change = string(c.Kind)
-		if c.Kind != diff.Moved {
+		if c.Resource != (catalog.Ref{}) {
 			s.Changes[i].Resource = c.Resource.String()
 		}
 		for _, p := range c.Params {
@@ -134,16 +134,30 @@ func withoutValues(changes []diff.Change) []diff.Change {
 	return changes
 }
 
+// A Making has the programs for a node of a release.
+type Making struct {
+	Compiler string // as Node.Compiler
+	Engine   string // as Node.Engine
+	Plugins  []byte // the Ruby code for EnginePuppet; nil for none
+}
+
 // Add adds the catalog of a node. It is safe for concurrent use.
-func (d *Draft) Add(ctx context.Context, name string, c *catalog.Catalog) error {
-	made := Node{Catalog: store.Digest(c.Digest()), Changed: true}
+func (d *Draft) Add(ctx context.Context, name string, c *catalog.Catalog, by Making) error {
+	made := Node{Catalog: store.Digest(c.Digest()), Changed: true, Compiler: by.Compiler, Engine: by.Engine}
+	var err error
+	if by.Plugins != nil {
+		if made.Plugins, err = d.archive.store.Put(ctx, by.Plugins); err != nil {
+			return err
+		}
+	}
 	last, known, err := d.last.node(ctx, name)
 	if err != nil {
 		return err
 	}
 	var changes []diff.Change
 	if known {
-		if made.Changed = last.Catalog != made.Catalog; !made.Changed {
+		made.Changed = last.Applied() != made.Applied()
+		if last.Catalog == made.Catalog {
 			if has, err := d.archive.store.Has(ctx, last.Blob); err != nil {
 				return err
 			} else if has {
@@ -168,8 +182,28 @@ func (d *Draft) Add(ctx context.Context, name string, c *catalog.Catalog) error 
 	}
 	d.nodes[name] = made
 	d.environments[c.Environment] = true
+	if known {
+		changes = append(changes, programs(&last, &made)...)
+	}
 	if changes != nil {
 		d.changes[name] = changes
+	}
+	return nil
+}
+
+// The kinds of changes that are not in the catalog.
+const (
+	engineChange  diff.Kind = "engine"
+	pluginsChange diff.Kind = "plugins"
+)
+
+// programs returns the changes of the engine of a node, and of its Ruby code, since the last release of the node.
+func programs(was, is *Node) []diff.Change {
+	switch {
+	case was.Engine != is.Engine:
+		return []diff.Change{{Kind: engineChange}}
+	case was.Plugins != is.Plugins:
+		return []diff.Change{{Kind: pluginsChange}}
 	}
 	return nil
 }

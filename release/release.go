@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"bolt/store"
@@ -71,11 +72,29 @@ type Code struct {
 	Dirty  bool   `json:"dirty"`  // files differ from the commit
 }
 
+// EnginePuppet is the Node.Engine of the Puppet that is installed on the node.
+const EnginePuppet = "puppet"
+
 // A Node is the part of a release for one machine.
 type Node struct {
 	Catalog store.Digest `json:"catalog"` // what is applied (catalog.Digest)
 	Blob    store.Digest `json:"blob"`    // the catalog in the store
 	Changed bool         `json:"changed"` // from the last release of the node; also if it has none
+	// Compiler is the program that made the catalog: bolt, puppet or puppetserver. It is "" if the program is not known.
+	Compiler string `json:"compiler,omitempty"`
+	// Engine is the program that applies the catalog: EnginePuppet, or "" for bolt.
+	Engine string `json:"engine,omitempty"`
+	// Plugins is the content with the Ruby code of modules (package plugins) for EnginePuppet; "" for none.
+	Plugins store.Digest `json:"plugins,omitempty"`
+}
+
+// Applied identifies all that is applied to the node: the catalog, and the engine with its Ruby code. It is the digest of the
+// catalog if bolt applies it.
+func (n Node) Applied() store.Digest {
+	if n.Engine == "" {
+		return n.Catalog
+	}
+	return store.DigestOf([]byte(strings.Join([]string{"engine " + n.Engine, "plugins " + string(n.Plugins), "catalog " + string(n.Catalog)}, "\n")))
 }
 
 // A Group has the nodes that have changed in the same way.
@@ -86,8 +105,9 @@ type Group struct {
 
 // A Change describes how a resource has changed. It has no values, because they can be long or secret.
 type Change struct {
-	Change     string   `json:"change"`             // a diff.Kind
-	Resource   string   `json:"resource,omitempty"` // Type[title]; "" if the order of resources has changed
+	// Change is a diff.Kind, or "engine" for another engine, or "plugins" for other Ruby code of modules.
+	Change     string   `json:"change"`
+	Resource   string   `json:"resource,omitempty"` // Type[title]; "" if the change is not one of a resource
 	Parameters []string `json:"parameters,omitempty"`
 }
 
@@ -126,6 +146,12 @@ func (d *Document) check() error {
 			return errors.New("the release has a node without a name")
 		}
 		digests = append(digests, n.Catalog, n.Blob)
+		if n.Plugins != "" {
+			digests = append(digests, n.Plugins)
+		}
+		if n.Engine != "" && n.Engine != EnginePuppet {
+			return fmt.Errorf("the release has the unknown engine %q for the node %s. A newer version of bolt may know it", n.Engine, name)
+		}
 	}
 	for _, g := range digests {
 		if _, err := store.ParseDigest(string(g)); err != nil {
@@ -161,6 +187,9 @@ func (d *Document) needs() []store.Digest {
 	list := slices.Clone(d.Contents)
 	for _, n := range d.Nodes {
 		list = append(list, n.Blob)
+		if n.Plugins != "" {
+			list = append(list, n.Plugins)
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

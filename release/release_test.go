@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -72,7 +73,7 @@ func create(t testing.TB, a *Archive, nodes map[string]*catalog.Catalog) *Releas
 		var all sync.WaitGroup
 		errs := make(chan error, len(nodes))
 		for name, c := range nodes {
-			all.Go(func() { errs <- d.Add(ctx, name, c) })
+			all.Go(func() { errs <- d.Add(ctx, name, c, Making{}) })
 		}
 		all.Wait()
 		close(errs)
@@ -178,7 +179,7 @@ func TestSecrets(t *testing.T) {
 		t.Error("the catalog has another digest when it is read")
 	}
 	_, err = a.Create(t.Context(), Options{Vault: seal.Vault{Encrypt: func(context.Context, string) (string, error) { return "", errors.New("no keys") }}}, func(ctx context.Context, d *Draft) error {
-		return d.Add(ctx, "b", c)
+		return d.Add(ctx, "b", c, Making{})
 	})
 	if err == nil || !strings.Contains(err.Error(), "no keys") {
 		t.Errorf("without keys: %v", err)
@@ -211,12 +212,12 @@ func TestContents(t *testing.T) {
 	}
 	create(t, a, map[string]*catalog.Catalog{"a": one}) // the store has it
 	three := withFile(t, file, "three")
-	_, err := a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", three) })
+	_, err := a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", three, Making{}) })
 	if err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("a file that has changed: %v", err)
 	}
 	must(t, os.Remove(file))
-	_, err = a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", three) })
+	_, err = a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", three, Making{}) })
 	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file that is missing: %v", err)
 	}
@@ -232,7 +233,7 @@ func TestNothing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := a.Create(t.Context(), Options{}, func(ctx context.Context, d *Draft) error {
-		return errors.Join(d.Add(ctx, "a", motd(t, "1")), d.Add(ctx, "a", motd(t, "2")))
+		return errors.Join(d.Add(ctx, "a", motd(t, "1"), Making{}), d.Add(ctx, "a", motd(t, "2"), Making{}))
 	}); err == nil || !strings.Contains(err.Error(), "two catalogs") {
 		t.Errorf("%v", err)
 	}
@@ -330,12 +331,68 @@ func TestFenced(t *testing.T) {
 		must(t, err)
 		_, err = a.store.Append(ctx, logName, 0, 1_000_000, data) // the next holder
 		must(t, err)
-		return d.Add(ctx, "a", motd(t, "1"))
+		return d.Add(ctx, "a", motd(t, "1"), Making{})
 	})
 	if _, is := errors.AsType[*store.FencedError](err); !is {
 		t.Errorf("%v", err)
 	}
 	if list, err := a.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestPrograms creates releases with different engines and Ruby code for the same catalog.
+func TestPrograms(t *testing.T) {
+	a := archive(t)
+	create := func(by Making) *Release {
+		t.Helper()
+		r, err := a.Create(t.Context(), Options{Author: "ada"}, func(ctx context.Context, d *Draft) error { return d.Add(ctx, "a", motd(t, "1"), by) })
+		must(t, err)
+		return r
+	}
+	first := create(Making{Compiler: "bolt"})
+	if n := first.Nodes["a"]; n.Applied() != n.Catalog || n.Engine != "" || n.Compiler != "bolt" {
+		t.Errorf("%+v", n)
+	}
+	if r := create(Making{Compiler: "puppet"}); r.Changed() != 0 || r.Nodes["a"].Compiler != "puppet" {
+		t.Errorf("another compiler: %+v", r.Nodes)
+	}
+	puppet := create(Making{Engine: EnginePuppet, Plugins: []byte("code 1")})
+	if n := puppet.Nodes["a"]; !n.Changed || n.Catalog != first.Nodes["a"].Catalog || n.Applied() == n.Catalog || len(puppet.Changes) != 1 || puppet.Changes[0].Changes[0].Change != "engine" {
+		t.Errorf("another engine: %+v %+v", puppet.Nodes, puppet.Changes)
+	}
+	again := create(Making{Engine: EnginePuppet, Plugins: []byte("code 1")})
+	if again.Changed() != 0 || again.Nodes["a"].Applied() != puppet.Nodes["a"].Applied() {
+		t.Errorf("the same engine: %+v", again.Nodes)
+	}
+	code := create(Making{Engine: EnginePuppet, Plugins: []byte("code 2")})
+	if code.Changed() != 1 || code.Nodes["a"].Applied() == puppet.Nodes["a"].Applied() || code.Changes[0].Changes[0].Change != "plugins" {
+		t.Errorf("other Ruby code: %+v %+v", code.Nodes, code.Changes)
+	}
+	got, err := a.Plugins().Of(t.Context(), code.Nodes["a"])
+	if string(got) != "code 2" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	d, err := a.Compare(t.Context(), first, code, vault())
+	must(t, err)
+	if list := d.Programs["a"]; len(list) != 3 || !d.Applied() || d.Changes["a"] != nil {
+		t.Errorf("%+v", d)
+	}
+	// The Ruby code travels with an exported release.
+	var file bytes.Buffer
+	entry, err := a.Find(t.Context(), Last)
+	must(t, err)
+	must(t, a.Export(t.Context(), entry, &file))
+	other := archive(t)
+	r, err := other.Import(t.Context(), &file, "ada", nil)
+	must(t, err)
+	must(t, other.Whole(t.Context(), r))
+	got, err = other.Plugins().Of(t.Context(), r.Nodes["a"])
+	if string(got) != "code 2" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	// A document with an unknown engine is not read.
+	if _, err := Parse(bytes.Replace(code.Text, []byte(`"engine":"puppet"`), []byte(`"engine":"chef"`), 1)); err == nil || !strings.Contains(err.Error(), "chef") {
+		t.Error(err)
 	}
 }

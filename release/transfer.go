@@ -141,6 +141,11 @@ func unpack(ctx context.Context, in io.Reader, receive func(ctx context.Context,
 		wanted[d] = false
 	}
 	for _, n := range r.Nodes {
+		if n.Plugins != "" {
+			wanted[n.Plugins] = false
+		}
+	}
+	for _, n := range r.Nodes {
 		wanted[n.Blob] = true
 	}
 	var signatures []string

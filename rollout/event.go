@@ -45,7 +45,7 @@ type Created struct {
 type Node struct {
 	Name    string `json:"name"`
 	Release string `json:"release,omitempty"` // the release that the node shall have
-	Catalog string `json:"catalog,omitempty"` // digest of its catalog
+	Catalog string `json:"catalog,omitempty"` // digest of its catalog, and of the engine if that is not bolt
 	// Previous is the release that the node had, and PreviousCatalog the digest of the catalog
 	// that was last applied to it; empty if they are unknown.
 	Previous        string `json:"previous,omitempty"`

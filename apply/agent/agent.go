@@ -34,13 +34,16 @@ type Job struct {
 	// Plugins is the package (package plugins) of the code of modules; nil for none. Puppet finds
 	// its own code and that of its vardir, too.
 	Plugins io.Reader
+	// Stop is the path of a file that requests the end of the run: Puppet then finishes the present resource, and skips the rest. It need
+	// not exist. "" requests nothing. A Puppet that unsets RUBYOPT does not read it.
+	Stop string
 }
 
 // Install is where the packages of Puppet's makers put the program. It need not be in PATH.
 const Install = "/opt/puppetlabs/bin"
 
 // ErrNoPuppet is the error of Find.
-var ErrNoPuppet = errors.New("--engine puppet needs an installed Puppet: puppet is not in PATH or in " + Install)
+var ErrNoPuppet = errors.New("Puppet is not installed there: puppet is not in PATH or in " + Install)
 
 // Find returns the path of the installed Puppet.
 func Find(h *resource.Host) (string, error) {
@@ -68,7 +71,7 @@ func (j *Job) Apply(ctx context.Context, h *resource.Host, program string, each 
 	if err := j.write(h); err != nil {
 		return err
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{program}, j.arguments(h.Diffs)...), Env: h.Env, Dir: j.Dir, Session: true})
+	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{program}, j.arguments(h.Diffs)...), Env: j.environ(h.Env), Dir: j.Dir, Session: true})
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (j *Job) Apply(ctx context.Context, h *resource.Host, program string, each 
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("the report of Puppet: %w", err)
 	}
-	if len(r.Statuses) == 0 && r.Status == "failed" {
+	if len(r.Statuses) == 0 && r.Status == "failed" && !j.stopped() {
 		return &RefusedError{r.errors(hide)}
 	}
 	r.results(j.Catalog, hide, each, log)
@@ -99,6 +102,7 @@ const (
 	routesName  = "routes.yaml"
 	summaryName = "summary.yaml"
 	modulesName = "modules"
+	stopName    = "stop.rb"
 )
 
 func (j *Job) path(name ...string) string {
@@ -108,6 +112,40 @@ func (j *Job) path(name ...string) string {
 // routes lets Puppet write its report as JSON. The file replaces that of the installation, which could send the report
 // somewhere else.
 const routes = "apply:\n  report:\n    cache: json\n"
+
+// stopCode lets Puppet look for the file Job.Stop: Puppet::Application.stop! ends a transaction before its next resource. The programs that Puppet
+// starts get the variables that Puppet itself had.
+const stopCode = `ENV['RUBYOPT'] = ENV.delete('BOLT_RUBYOPT')
+path = ENV.delete('BOLT_STOP')
+Thread.new do
+  sleep 0.5 until File.exist?(path)
+  sleep 0.1 until defined?(Puppet::Application.stop!)
+  Puppet::Application.stop!
+end
+`
+
+// environ returns the environment of Puppet.
+func (j *Job) environ(env []string) []string {
+	if j.Stop == "" {
+		return env
+	}
+	list := []string{"RUBYOPT=-r" + j.path(stopName), "BOLT_STOP=" + j.Stop}
+	for _, e := range env {
+		if value, is := strings.CutPrefix(e, "RUBYOPT="); is {
+			list[0] += " " + value
+			list = append(list, "BOLT_RUBYOPT="+value)
+			continue
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// stopped reports whether the end of the run was requested.
+func (j *Job) stopped() bool {
+	_, err := os.Lstat(j.Stop)
+	return j.Stop != "" && err == nil
+}
 
 // environment is the one that Puppet has without a directory for it. If the catalog had another one, Puppet would apply it
 // in that environment, with other plugins.
@@ -153,7 +191,7 @@ func (j *Job) write(h *resource.Host) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(j.path(catalogName), text, 0o600), os.WriteFile(j.path(routesName), []byte(routes), 0o600))
+	return errors.Join(os.WriteFile(j.path(catalogName), text, 0o600), os.WriteFile(j.path(routesName), []byte(routes), 0o600), os.WriteFile(j.path(stopName), []byte(stopCode), 0o600))
 }
 
 // A layout puts the contents of sources where Puppet looks for them: at the path of their metadata, and for a tree

@@ -25,9 +25,9 @@ type Delivery struct {
 	Noop, Diffs    bool
 	Tags, SkipTags []string
 	Sema           int // resources that are applied at a time on a target; 0 for no limit
-	// Puppet applies with the Puppet that is installed on the target, with these Plugins (package plugins); nil for none.
-	Puppet   bool
-	Plugins  []byte
+	// Puppet returns the work of the Puppet that is installed on a target, or nil if the helper itself applies the catalog. If
+	// Puppet is nil, the helper applies all catalogs.
+	Puppet   func(ctx context.Context, t *inventory.Target) (*Puppet, error)
 	Continue bool // apply the rest of a catalog after the connection was lost
 	// Run returns the ID of the run on a target. Asked finds the run by this ID. If Run is nil, each run gets a
 	// new ID.
@@ -57,20 +57,22 @@ func (d *Delivery) Target(site *run.Site) *remote.Target {
 
 // Deliver is the function for Apply.Deliver.
 func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catalog, each func(*report.Result)) (*report.Run, error) {
+	job, err := d.job(ctx, site.Target, c)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	done := &report.Run{ID: cmp.Or(d.run(site.Target), transport.NewPrivateName()), Noop: d.Noop, Start: start}
-	out, err := remote.Apply(ctx, site.Conn, d.Target(site), &remote.Job{
-		Catalog: c, Node: c.Name, Run: done.ID, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Sema: d.Sema, Continue: d.Continue, Puppet: d.Puppet, Plugins: d.Plugins,
-		Release: d.Release, Expected: d.Expected,
-		Result: func(r *report.Result) {
-			if r.Start.IsZero() { // it was as wanted, so the helper sends no more about it
-				r.Start = start
-			}
-			done.Results = append(done.Results, r)
-			each(r)
-		},
-		Log: func(l *report.Log) { done.Logs = append(done.Logs, *l) },
-	})
+	job.Run = done.ID
+	job.Result = func(r *report.Result) {
+		if r.Start.IsZero() { // it was as wanted, so the helper sends no more about it
+			r.Start = start
+		}
+		done.Results = append(done.Results, r)
+		each(r)
+	}
+	job.Log = func(l *report.Log) { done.Logs = append(done.Logs, *l) }
+	out, err := remote.Apply(ctx, site.Conn, d.Target(site), job)
 	if err != nil {
 		err = d.resume(ctx, site, c, done.ID, done, err)
 	}
@@ -92,4 +94,20 @@ func (d *Delivery) Deliver(ctx context.Context, site *run.Site, c *catalog.Catal
 		return nil, err
 	}
 	return done, err
+}
+
+// job returns the job of applying a catalog on a target, without its ID and functions.
+func (d *Delivery) job(ctx context.Context, t *inventory.Target, c *catalog.Catalog) (*remote.Job, error) {
+	job := &remote.Job{
+		Catalog: c, Node: c.Name, Seq: d.Seq, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags, Sema: d.Sema, Continue: d.Continue,
+		Release: d.Release, Expected: d.Expected,
+	}
+	if d.Puppet == nil {
+		return job, nil
+	}
+	p, err := d.Puppet(ctx, t)
+	if err == nil && p != nil {
+		job.Puppet, job.Plugins = true, p.Plugins
+	}
+	return job, err
 }

@@ -304,6 +304,8 @@ func (t *Target) outcome(r *results, run string) (*Outcome, error) {
 			}
 		case frame.KindState:
 			e.Hint = t.hint()
+		case frame.KindEngine:
+			e.Hint = "Install Puppet there, or let bolt apply the catalog: use --engine bolt, or remove the feature puppet-engine from the inventory."
 		case frame.KindFile:
 			e.Hint = "Remove it on that machine. The helper creates the file again."
 		}

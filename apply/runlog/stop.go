@@ -17,14 +17,15 @@ const (
 	keepStop = 24 * time.Hour
 )
 
-func (d *Dir) stopPath(run string) string { return d.Path(runsName, run+stopExt) }
+// StopPath returns the path of the file that requests the end of a run.
+func (d *Dir) StopPath(run string) string { return d.Path(runsName, run+stopExt) }
 
 // Stop requests the end of a run, also of a run that has not begun yet. The run ends after the resources in work.
 func (d *Dir) Stop(run string) error {
 	if err := CheckID(run); err != nil {
 		return err
 	}
-	f, err := ownfile.Open(d.stopPath(run), os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := ownfile.Open(d.StopPath(run), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -33,11 +34,11 @@ func (d *Dir) Stop(run string) error {
 
 // Stopping reports whether the end of a run was requested.
 func (d *Dir) Stopping(run string) bool {
-	_, err := os.Lstat(d.stopPath(run))
+	_, err := os.Lstat(d.StopPath(run))
 	return err == nil
 }
 
 // Stopped removes the request to stop a run that has ended.
 func (d *Dir) Stopped(run string) {
-	_ = os.Remove(d.stopPath(run)) // a request that stays is removed by Stop
+	_ = os.Remove(d.StopPath(run)) // a request that stays is removed by Stop
 }

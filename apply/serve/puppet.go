@@ -17,8 +17,8 @@ import (
 // agentName is the directory below that of the contents of a run in which Puppet finds its input.
 const agentName = "puppet"
 
-// puppet applies the catalog with the installed Puppet. The run is not ended early, because Puppet cannot be stopped
-// between two resources.
+// puppet applies the catalog with the installed Puppet. Only Asked with a stop ends the run early, after the present resource. A lost
+// connection and signals do not end it.
 func (r *run) puppet(ctx context.Context) (int, error) {
 	h := r.host()
 	program, err := agent.Find(h)
@@ -29,7 +29,7 @@ func (r *run) puppet(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	job := &agent.Job{Catalog: r.catalog, Dir: r.dir.Path(incomingName, r.q.Run, agentName), Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags}
+	job := &agent.Job{Catalog: r.catalog, Dir: r.dir.Path(incomingName, r.q.Run, agentName), Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Stop: r.dir.StopPath(r.q.Run)}
 	if err := os.Mkdir(job.Dir, 0o700); err != nil {
 		return 0, err
 	}
@@ -48,6 +48,9 @@ func (r *run) puppet(ctx context.Context) (int, error) {
 	done := &frame.Done{}
 	err = job.Apply(ctx, h, program, r.result, func(l *report.Log) { r.s.log(l) })
 	done.Counts = r.counts
+	if r.dir.Stopping(r.q.Run) {
+		done.Stopped = frame.StopAsked
+	}
 	// Refreshes that earlier runs of bolt itself left are still to be done.
 	for _, ref := range owed {
 		done.Owed = append(done.Owed, ref.String())

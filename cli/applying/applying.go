@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
 	"bolt/apply/fleet"
-	"bolt/apply/plugins"
 	"bolt/apply/remote"
 	"bolt/apply/remote/embedded"
 	"bolt/apply/report"
@@ -71,8 +69,8 @@ func (v *Invocation) Delivery() fleet.Delivery {
 }
 
 // Action returns the action of applying the catalogs that m makes, with the facts of the inventory.
-// d has the options of the command or plan.
-func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error) {
+// d has the options of the command or plan. engine applies all catalogs; if it is "", the inventory chooses the engine of each target.
+func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery, engine string) (*fleet.Apply, error) {
 	helpers, err := embedded.Built()
 	if err != nil {
 		return nil, err
@@ -80,11 +78,7 @@ func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply,
 	m.Timeout = v.Timeout
 	of := v.Delivery()
 	d.Helpers, d.By, d.Diffs, d.Dir, d.Setting = helpers, of.By, of.Diffs, of.Dir, of.Setting
-	if d.Puppet {
-		if d.Plugins, err = v.plugins(); err != nil {
-			return nil, err
-		}
-	}
+	d.Puppet = v.puppet(engine)
 	action := &fleet.Apply{
 		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
 		Compile: m.Compile, Deliver: d.Deliver, Ask: d.Asked, Version: v.Version, Noop: d.Noop,
@@ -114,15 +108,28 @@ func (v *Invocation) Helpers() map[string]tasks.Helper {
 	return map[string]tasks.Helper{"package": d.Package}
 }
 
-// plugins packs the Ruby code of the modules.
-func (v *Invocation) plugins() ([]byte, error) {
-	var list []plugins.Module
-	for _, m := range v.Code.Modules.All() {
-		if !m.BuiltIn() {
-			list = append(list, plugins.Module{Name: m.Name, Lib: os.DirFS(m.Path("lib"))})
-		}
+// puppet returns the function for fleet.Delivery.Puppet. The Ruby code of the modules is packed for the first target that needs it.
+func (v *Invocation) puppet(engine string) func(context.Context, *inventory.Target) (*fleet.Puppet, error) {
+	if engine == fleet.EngineBolt {
+		return nil
 	}
-	return plugins.Pack(list)
+	packed := sync.OnceValues(func() (*fleet.Puppet, error) {
+		code, err := fleet.PackPlugins(v.Code.Modules)
+		return &fleet.Puppet{Plugins: code}, err
+	})
+	return func(ctx context.Context, t *inventory.Target) (*fleet.Puppet, error) {
+		with := engine
+		if with == "" {
+			var err error
+			if with, err = fleet.EngineOf(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+		if with != fleet.EnginePuppet {
+			return nil, nil
+		}
+		return packed()
+	}
 }
 
 // Collector returns a function that collects the facts of a target through the helper.

@@ -24,15 +24,6 @@ import (
 	"bolt/run"
 )
 
-// The programs that apply a catalog on a target.
-const (
-	engineBolt   = "bolt"
-	enginePuppet = "puppet"
-)
-
-// Engines returns the values of --engine.
-func Engines() []string { return []string{engineBolt, enginePuppet} }
-
 // ReportToPuppetDB is the value of --report-to.
 const ReportToPuppetDB = "puppetdb"
 
@@ -46,7 +37,7 @@ type Options struct {
 	report   cli.Optional // a file or directory
 	reportTo string       // ReportToPuppetDB
 	graph    cli.Optional // a directory
-	engine   string       // one of Engines
+	engine   string       // one of fleet.Engines; "" if the inventory chooses
 	collect  bool         // facts
 	carryOn  bool         // after a lost connection
 	state    string       // a directory
@@ -162,7 +153,7 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 // prepare returns the action that applies the resources of a program.
 func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.Apply, error) {
 	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { v.Say(t.Name, l) }}
-	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Sema: count(o.sema), Puppet: o.engine == enginePuppet, Continue: o.carryOn})
+	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Sema: count(o.sema), Continue: o.carryOn}, o.engine)
 	if err != nil {
 		return nil, err
 	}

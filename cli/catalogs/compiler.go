@@ -1,6 +1,7 @@
 package catalogs
 
 import (
+	"cmp"
 	"context"
 
 	"bolt/catalog/classifier"
@@ -10,6 +11,7 @@ import (
 	"bolt/cli"
 	"bolt/format/fault"
 	"bolt/format/ordered"
+	"bolt/modules"
 	"bolt/modules/builtin"
 )
 
@@ -148,4 +150,20 @@ func (v *Invocation) site(ctx context.Context, o *selection, sources []site.Sour
 
 func errModulepath() error {
 	return cli.Hinted(cli.Errorf("Only one of --environment-path and --modulepath can be given"), "set modulepath in environment.conf")
+}
+
+// Modules returns the modules of the code that options choose, for the environment of a catalog. It returns nil if they are on a
+// Puppet Server.
+func (v *Invocation) Modules(ctx context.Context, o *Subject, env string) (*modules.Path, error) {
+	switch {
+	case o.Foreign():
+		return nil, nil
+	case o.nodes.path == "":
+		return v.Code.Options.Modules, nil
+	}
+	l, err := site.LayoutOf(ctx, o.nodes.path, cmp.Or(env, o.nodes.env()))
+	if err != nil {
+		return nil, err
+	}
+	return l.Options(v.Code.Options, builtin.Files()).Modules, nil
 }

@@ -137,6 +137,9 @@ func (o *Subject) Environment() string { return o.nodes.environment }
 // Path returns the directory of --environment-path.
 func (o *Subject) Path() string { return o.nodes.path }
 
+// Compiler returns the compiler that --compiler names.
+func (o *Subject) Compiler() string { return o.nodes.compiler }
+
 // Foreign reports whether a Puppet Server compiles its own code, so that the code is not on this machine.
 func (o *Subject) Foreign() bool { return o.nodes.compiler == compilerServer }
 

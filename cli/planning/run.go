@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bolt/apply/fleet"
 	"bolt/cli"
 	"bolt/cli/acting"
 	"bolt/cli/input"
@@ -152,7 +153,7 @@ func (v *Invocation) executorOptions(inv *inventory.Inventory, dialer transport.
 		Inventory: inv, Tasks: v.Content.Tasks, Modules: v.Content.Modules, Dialer: dialer, Resolve: v.Running.Sources.Plugins().Resolve, PuppetDB: v.Running.Sources.PuppetDB(),
 		Concurrency: v.Running.Config.Concurrency, Timeout: v.Running.Timeout, Natives: natives.All(v.Project.Dir), Helpers: v.Applying.Helpers(), Interpret: v.Running.Config.ScriptInterpreter,
 		Downloads: filepath.Join(v.Project.Dir, "downloads"), Getenv: v.Content.Language.Getenv, Log: v.Running.Logs.Logger(),
-		Catalogs: executor.Catalogs{Facts: v.Collecting.Action, Apply: v.Applying.Action, States: v.Applying.States},
+		Catalogs: executor.Catalogs{Facts: v.Collecting.Action, Apply: v.applying, States: v.Applying.States},
 	}
 }
 
@@ -226,4 +227,9 @@ func (v *Invocation) Value(ctx context.Context, name string, params map[string]a
 		return nil, failure
 	}
 	return value, err
+}
+
+// applying returns the action of an apply block. The inventory chooses the engine of each target.
+func (v *Invocation) applying(m *fleet.Manifest, d *fleet.Delivery) (*fleet.Apply, error) {
+	return v.Applying.Action(m, d, "")
 }

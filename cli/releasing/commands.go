@@ -128,10 +128,10 @@ func (v *Invocation) Diff(ctx context.Context, o *DiffOptions) error {
 		return failed(err)
 	}
 	found := &site.Differences{Changes: d.Changes, Before: d.Removed, After: d.Added}
-	if err := listing.PrintDifferences(v.Out, v.How, found); err != nil {
+	if err := listing.PrintReleaseDifferences(v.Out, v.How, found, d.Programs); err != nil {
 		return err
 	}
-	if o.exitCode && found.Count() > 0 {
+	if o.exitCode && (found.Count() > 0 || d.Applied()) {
 		return cli.ErrDifferent
 	}
 	return nil

@@ -24,7 +24,8 @@ import (
 type CreateOptions struct {
 	StateOptions
 	catalogs.Subject
-	from string // a directory of catalogs
+	from   string // a directory of catalogs
+	engine string // one of fleet.Engines; "" if the inventory chooses
 }
 
 // Bind reads the flags and arguments.
@@ -32,6 +33,7 @@ func (o *CreateOptions) Bind(b *cli.Binder) {
 	o.StateOptions.Bind(b)
 	o.Subject.Bind(b)
 	b.Text("from-catalogs", &o.from)
+	b.Text("engine", &o.engine)
 }
 
 // Check refuses options that contradict each other.
@@ -60,7 +62,7 @@ func (v *Invocation) Create(ctx context.Context, o *CreateOptions) error {
 		return err
 	}
 	how := release.Options{Author: v.Author, Environment: o.Environment(), Vault: v.Vault, Waiting: v.waiting}
-	fill := func(ctx context.Context, d *release.Draft) error { return v.read(ctx, d, o.from) }
+	fill := func(ctx context.Context, d *release.Draft) error { return v.read(ctx, d, o) }
 	if o.from == "" {
 		if how.Code, err = v.code(ctx, o); err != nil {
 			return err
@@ -124,12 +126,23 @@ func (v *Invocation) code(ctx context.Context, o *CreateOptions) (*release.Code,
 }
 
 // read adds the catalogs of a directory.
-func (v *Invocation) read(ctx context.Context, d *release.Draft, dir string) error {
-	side, err := site.ReadSide(dir, v.Vault)
+func (v *Invocation) read(ctx context.Context, d *release.Draft, o *CreateOptions) error {
+	side, err := site.ReadSide(o.from, v.Vault)
 	if err != nil {
 		return err
 	}
-	return side.Each(ctx, func(c *catalog.Catalog) error { return d.Add(ctx, c.Name, c) })
+	p := v.programs(o)
+	return side.Each(ctx, func(c *catalog.Catalog) error {
+		engines, err := p.engines(ctx, []string{c.Name})
+		if err != nil {
+			return err
+		}
+		by, err := p.making(ctx, c, engines[c.Name])
+		if err != nil {
+			return err
+		}
+		return d.Add(ctx, c.Name, c, by)
+	})
 }
 
 // errCompile is the error if nodes could not be compiled. The errors were printed.
@@ -139,7 +152,9 @@ var errCompile = fault.New(release.Kind, "a node could not be compiled")
 // store the catalogs.
 type adder struct {
 	site.Compiler
-	draft *release.Draft
+	draft    *release.Draft
+	programs *programs
+	engines  map[string]string // by nodes
 }
 
 func (c adder) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
@@ -147,7 +162,11 @@ func (c adder) Compile(ctx context.Context, n site.Node) (*compile.Result, error
 	if err != nil {
 		return nil, err
 	}
-	if err := c.draft.Add(ctx, n.Name, made.Catalog); err != nil {
+	by, err := c.programs.making(ctx, made.Catalog, c.engines[n.Name])
+	if err == nil {
+		err = c.draft.Add(ctx, n.Name, made.Catalog, by)
+	}
+	if err != nil {
 		return nil, &storeError{err}
 	}
 	return made, nil
@@ -164,8 +183,17 @@ func (v *Invocation) compile(ctx context.Context, d *release.Draft, o *CreateOpt
 	if err != nil {
 		return err
 	}
+	p := v.programs(o)
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	engines, err := p.engines(ctx, names)
+	if err != nil {
+		return err
+	}
 	var without []*site.Compiled
-	for made := range site.CompileAll(ctx, adder{c, d}, nodes, v.Catalogs.Timeout) {
+	for made := range site.CompileAll(ctx, adder{c, d, p, engines}, nodes, v.Catalogs.Timeout) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -87,7 +87,7 @@ func (v *Invocation) Preview(ctx context.Context, o *PreviewOptions) error {
 		p.shown.Most, _ = cli.ParseCount(o.most.Text)
 	}
 	d := &p.delivery
-	d.Helpers, d.Noop, d.Seq, d.Open = helpers, true, int64(r.Sequence), a.Open(ctx)
+	d.Helpers, d.Noop, d.Seq, d.Open, d.Puppet = helpers, true, int64(r.Sequence), a.Open(ctx), puppet(a, r)
 	if err := v.Act(ctx, o.concurrency, targets, p, event.Func(p.Event)); err != nil {
 		return err
 	}

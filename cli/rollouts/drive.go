@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bolt/apply/fleet"
 	"bolt/apply/remote/embedded"
 	"bolt/catalog"
 	"bolt/cli"
@@ -424,7 +425,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 	}
 	runner := run.New(dialer, run.Options{Timeout: v.Running.Timeout, Log: v.Logs.Logger()})
 	done := func() { dialer.Close() }
-	r := &reader{book: b, vault: v, read: make(map[string]*release.Release)}
+	r := &reader{book: b, vault: v, plugins: b.releases.Plugins(), read: make(map[string]*release.Release)}
 	d := v.Delivery
 	d.Helpers = helpers
 	d.Open, d.Diffs = b.releases.Open(ctx), false // events of rollouts have no differences
@@ -456,7 +457,7 @@ func (v *Invocation) fleet(ctx context.Context, b *book, c *rollout.Created) (*w
 		return list[0], inv.Prepare(ctx, list)
 	}
 	f := reach.New(reach.Options{
-		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Task: v.Tasks.Named, Plan: v.Plans.Value, Sink: record, Keep: v.Keeper(b.store.Dir()),
+		Runner: runner, Version: v.Version, Delivery: d, Catalog: r.catalog, Puppet: r.puppet, Task: v.Tasks.Named, Plan: v.Plans.Value, Sink: record, Keep: v.Keeper(b.store.Dir()),
 		Target: target,
 		Script: func(ctx context.Context, path string) (run.Action, error) {
 			path = v.script(path)
@@ -509,23 +510,42 @@ func (d audited) Object() string { return d.object }
 
 // reader reads catalogs of releases. It is safe for concurrent use.
 type reader struct {
-	book  *book
-	vault *Invocation
+	book    *book
+	vault   *Invocation
+	plugins *release.Plugins
 
 	mu   sync.Mutex
 	read map[string]*release.Release
 }
 
 func (r *reader) catalog(ctx context.Context, id, node string) (*catalog.Catalog, error) {
-	of, err := r.release(ctx, id)
+	n, err := r.node(ctx, id, node)
 	if err != nil {
 		return nil, err
 	}
+	return r.book.releases.Catalog(ctx, n, r.vault.Vault)
+}
+
+// puppet returns the work of an installed Puppet; nil if bolt applies the catalog of the node.
+func (r *reader) puppet(ctx context.Context, id, node string) (*fleet.Puppet, error) {
+	n, err := r.node(ctx, id, node)
+	if err != nil || n.Engine != release.EnginePuppet {
+		return nil, err
+	}
+	code, err := r.plugins.Of(ctx, n)
+	return &fleet.Puppet{Plugins: code}, err
+}
+
+func (r *reader) node(ctx context.Context, id, node string) (release.Node, error) {
+	of, err := r.release(ctx, id)
+	if err != nil {
+		return release.Node{}, err
+	}
 	n, has := of.Nodes[node]
 	if !has {
-		return nil, fmt.Errorf("the release %s has no catalog for %s", release.Short(of.ID), node)
+		return n, fmt.Errorf("the release %s has no catalog for %s", release.Short(of.ID), node)
 	}
-	return r.book.releases.Catalog(ctx, n, r.vault.Vault)
+	return n, nil
 }
 
 func (r *reader) release(ctx context.Context, id string) (*release.Release, error) {

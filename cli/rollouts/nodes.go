@@ -228,7 +228,7 @@ func (v *Invocation) nodes(ctx context.Context, b *book, targets []*inventory.Ta
 	for i, t := range targets {
 		n := rollout.Node{Name: t.Name, Steps: steps[t.Name]}
 		if of != nil {
-			n.Release, n.Catalog = string(of.ID), string(of.Nodes[t.Name].Catalog)
+			n.Release, n.Catalog = string(of.ID), string(of.Nodes[t.Name].Applied())
 		}
 		if l, known := last[t.Name]; known {
 			l.Note(&n)

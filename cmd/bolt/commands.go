@@ -21,7 +21,7 @@ import (
 
 var actionLists = []string{onAction, onTimeout, onResults, onFold, onTargets, onInventory, onModules}
 
-var applyLists = []string{onApply, onRelease, onNoop, onHiera, onRolling, onAction, onTimeout, onResults, onTargets, onInventory, onModules}
+var applyLists = []string{onApply, onEngine, onRelease, onNoop, onHiera, onRolling, onAction, onTimeout, onResults, onTargets, onInventory, onModules}
 
 // keepsReports are the texts of flags for commands that apply.
 var keepsReports = map[string]cli.Wording{

@@ -13,7 +13,7 @@ func (s system) releaseCommands() []command {
 			Name: "release create", Args: "[FILE]", Check: cli.OneArgument,
 			Complete: []cli.Completer{cli.FileOf("pp", "yaml", "yml")},
 			Exit:     "0  there is a new release\n1  a node could not be compiled, or nothing could be stored; or ", Formats: plainFormats,
-			Lists: []string{onRelease, onCreate, onExecute, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
+			Lists: []string{onRelease, onCreate, onEngine, onExecute, onNodes, onFactFile, onTimeout, onHiera, onTargets, onInventory, onModules},
 		}},
 		{run: by((*app).releasing, (*releasing.Invocation).List), voice: noFiles, Command: cli.Command{
 			Name: "release list", Check: cli.NoArguments, Exit: exitShown, Formats: plainFormats, Lists: []string{onRelease},

@@ -214,7 +214,7 @@ func value(v any) string {
 func PrintDifferences(w io.Writer, o Options, d *site.Differences) error {
 	nodes, different := len(d.Changes), d.Count()
 	if o.Format.Data {
-		return layout.WriteDocument(w, ordered.Of("nodes", int64(nodes), "different", int64(different), "changes", sharedData(catalogdiff.ByChange(d.Changes))))
+		return layout.WriteDocument(w, differencesData(d))
 	}
 	out := bufio.NewWriter(w)
 	changes := maps.Clone(d.Changes)
@@ -238,6 +238,10 @@ func PrintDifferences(w io.Writer, o Options, d *site.Differences) error {
 	printSingle(out, o, "AFTER", d.After, d.Changes)
 	fmt.Fprintf(out, "%d of %d nodes differ\n", different, nodes)
 	return out.Flush()
+}
+
+func differencesData(d *site.Differences) *ordered.Map {
+	return ordered.Of("nodes", int64(len(d.Changes)), "different", int64(d.Count()), "changes", sharedData(catalogdiff.ByChange(d.Changes)))
 }
 
 // printSingle prints a line about the nodes that only one side has.

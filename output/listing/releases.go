@@ -2,17 +2,21 @@ package listing
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"bolt/catalog/site"
 	"bolt/format/ordered"
 	"bolt/internal/nodeset"
 	"bolt/output/layout"
 	"bolt/release"
+	"bolt/store"
 )
 
 // A Release is a release of an archive with its signatures.
@@ -88,6 +92,10 @@ func printReleaseChange(out *bufio.Writer, color bool, c *release.Change) {
 		fmt.Fprintln(out, layout.Paint(layout.Red, color, "  - "+name))
 	case "moved":
 		fmt.Fprintln(out, "  ~ the order of the resources")
+	case "engine":
+		fmt.Fprintln(out, "  ~ the engine")
+	case "plugins":
+		fmt.Fprintln(out, "  ~ the Ruby code of the modules")
 	default:
 		fmt.Fprintf(out, "%s: %s\n", layout.Paint(layout.Cyan, color, "  ~ "+name), oneLine(strings.Join(c.Parameters, ", ")))
 	}
@@ -167,7 +175,7 @@ func PrintRelease(w io.Writer, o Options, r *Release) error {
 		nodes := &ordered.Map{}
 		for _, name := range r.Names() {
 			n := r.Nodes[name]
-			nodes.Set(name, ordered.Of("catalog", string(n.Catalog), "blob", string(n.Blob), "changed", n.Changed))
+			nodes.Set(name, ordered.Of("catalog", string(n.Catalog), "blob", string(n.Blob), "changed", n.Changed, "compiler", textOrNull(n.Compiler), "engine", cmp.Or(n.Engine, "bolt"), "plugins", textOrNull(string(n.Plugins))))
 		}
 		contents := make([]any, len(r.Contents))
 		for i, d := range r.Contents {
@@ -194,6 +202,7 @@ func PrintRelease(w io.Writer, o Options, r *Release) error {
 		rows = append(rows, [2]string{"Environment", r.Environment})
 	}
 	rows = append(rows, [2]string{"Code", codeText(r.Code)}, [2]string{"Nodes", fmt.Sprintf("%d, %d changed", len(r.Nodes), r.Changed())}, [2]string{"Contents", fmt.Sprint(len(r.Contents))})
+	rows = append(rows, programRows(r.Release)...)
 	if r.Parent != "" {
 		rows = append(rows, [2]string{"Parent", release.Short(r.Parent)})
 	}
@@ -205,6 +214,68 @@ func PrintRelease(w io.Writer, o Options, r *Release) error {
 		_ = out.WriteByte('\n')
 		heading(out, o.Color, "Changes")
 		printReleaseChanges(out, o, r.Release)
+	}
+	return out.Flush()
+}
+
+// programRows returns the compilers and engines of nodes, if bolt is not the only one.
+func programRows(r *release.Release) (rows [][2]string) {
+	compilers, engines := make(map[string][]string), make(map[string][]string)
+	for _, name := range r.Names() {
+		n := r.Nodes[name]
+		compilers[n.Compiler] = append(compilers[n.Compiler], name)
+		engines[cmp.Or(n.Engine, "bolt")] = append(engines[cmp.Or(n.Engine, "bolt")], name)
+	}
+	list := func(title string, by map[string][]string) {
+		for _, program := range slices.Sorted(maps.Keys(by)) {
+			rows = append(rows, [2]string{title, cmp.Or(program, "not known") + ": " + nodeset.Fold(by[program])})
+		}
+	}
+	if len(compilers) > 1 || compilers["bolt"] == nil && compilers[""] == nil {
+		list("Compiler", compilers)
+	}
+	if len(engines) > 1 || engines["bolt"] == nil {
+		list("Engine", engines)
+	}
+	return rows
+}
+
+// PrintReleaseDifferences prints the differences between two releases.
+func PrintReleaseDifferences(w io.Writer, o Options, found *site.Differences, programs map[string][]release.Program) error {
+	type group struct {
+		release.Program
+		nodes []string
+	}
+	var groups []*group
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		for _, p := range programs[name] {
+			i := slices.IndexFunc(groups, func(g *group) bool { return g.Program == p })
+			if i < 0 {
+				i = len(groups)
+				groups = append(groups, &group{Program: p})
+			}
+			groups[i].nodes = append(groups[i].nodes, name)
+		}
+	}
+	if o.Format.Data {
+		list := make([]any, len(groups))
+		for i, g := range groups {
+			list[i] = ordered.Of("nodes", g.nodes, "program", g.Name, "old", textOrNull(g.Old), "new", textOrNull(g.New))
+		}
+		doc := differencesData(found)
+		doc.Set("programs", list)
+		return layout.WriteDocument(w, doc)
+	}
+	if err := PrintDifferences(w, o, found); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	for _, g := range groups {
+		before, after := cmp.Or(g.Old, "not known"), cmp.Or(g.New, "not known")
+		if g.Name == "plugins" {
+			before, after = cmp.Or(release.Short(store.Digest(g.Old)), "none"), cmp.Or(release.Short(store.Digest(g.New)), "none")
+		}
+		fmt.Fprintf(out, "%s %s: %s -> %s\n", layout.Paint(layout.Yellow, o.Color, oneLine(nodeset.Fold(g.nodes))+":"), g.Name, oneLine(before), oneLine(after))
 	}
 	return out.Flush()
 }

@@ -35,6 +35,9 @@ type Options struct {
 	Target func(ctx context.Context, node string) (*inventory.Target, error)
 	// Catalog returns the catalog of a node in a release.
 	Catalog func(ctx context.Context, release, node string) (*catalog.Catalog, error)
+	// Puppet returns the work of the Puppet that is installed on a node of a release; nil if bolt applies the catalog. If Puppet is
+	// nil, bolt applies all catalogs.
+	Puppet func(ctx context.Context, release, node string) (*fleet.Puppet, error)
 	// Task returns the action of a task, Script that of a script of the project.
 	Task   func(ctx context.Context, name string, params map[string]any, noop bool) (run.Action, error)
 	Script func(ctx context.Context, path string) (run.Action, error)
@@ -230,6 +233,11 @@ func (f *Fleet) delivery(r *driver.Run) *fleet.Delivery {
 	d.Noop, d.Continue, d.Seq = r.Noop, true, int64(r.Rollout.Sequence)
 	d.Release, d.Expected = r.Node.Release, r.Rollout.Expected(&r.Node)
 	d.Run = func(*inventory.Target) string { return r.ID }
+	if f.o.Puppet != nil {
+		d.Puppet = func(ctx context.Context, _ *inventory.Target) (*fleet.Puppet, error) {
+			return f.o.Puppet(ctx, r.Node.Release, r.Node.Name)
+		}
+	}
 	return &d
 }
 

@@ -37,7 +37,7 @@ import (
 
 // Options are the settings of an Environment.
 type Options struct {
-	Modules *modules.Path
+	Modules *modules.Path // nil for none
 	// Hiera is the path of the hiera.yaml of the global layer; if the file does not
 	// exist, its defaults apply, as in Puppet. "" means no global layer.
 	Hiera string
@@ -50,7 +50,18 @@ type Options struct {
 	// Language has the types and functions of plans or of apply blocks; nil: only those of every program.
 	Language *PlanLanguage
 	Getenv   func(name string) (string, bool) // for HOCON and eyaml's keys
-	Now      func() time.Time
+	Now      func() time.Time                 // nil: time.Now
+}
+
+// WithDefaults returns o with a value for each member that must not be nil.
+func (o Options) WithDefaults() Options {
+	if o.Modules == nil {
+		o.Modules = modules.NewPath(modules.Module{})
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
 }
 
 // A PlanLanguage is the part of the language that only plans have.
@@ -88,6 +99,7 @@ const Name = "production"
 
 // New returns an Environment. It reads nothing.
 func New(o Options) *Environment {
+	o = o.WithDefaults()
 	files := autoload.Files{Path: o.Modules}
 	data := hieradata.Options(hieradata.Source{Getenv: o.Getenv, Dir: o.Keys})
 	data.Global, data.Environment, data.EnvironmentName, data.Modules = o.Hiera, o.Dir, Name, files

@@ -16,7 +16,8 @@ import (
 	"bolt/transport"
 )
 
-// A Delivery applies catalogs on targets through the helper.
+// A Delivery applies catalogs on targets through the helper. Only Helpers must be set: embedded.Built returns the helpers of this
+// program.
 type Delivery struct {
 	Helpers *embedded.Set
 	// Dir is the state directory on the targets; "" for the helper's own. Setting is the name of the setting for it.

@@ -27,7 +27,7 @@ const (
 	KindResource = "bolt/resource-failure"
 )
 
-// An Apply is the action of applying catalogs. Its fields are not changed while it runs.
+// An Apply is the action of applying catalogs, for run.Runner. New and Fixed return one. Its fields are not changed while it runs.
 type Apply struct {
 	// Facts returns the facts of a target that are known without asking it.
 	Facts func(ctx context.Context, site *run.Site) (*ordered.Map, error)
@@ -53,6 +53,17 @@ type Apply struct {
 
 	slots chan struct{}
 	eager atomic.Bool // the manifest needs facts, so they are collected before it is compiled
+}
+
+// New returns the action of compiling catalogs with m and applying them with d. The facts of a target are those of the inventory, and
+// facts are not collected. version is that of the program, for reports. As many catalogs are compiled at a time as there are processors.
+func New(m *Manifest, d *Delivery, version string) *Apply {
+	a := &Apply{
+		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return Known(ctx, s.Target) },
+		Compile: m.Compile, Deliver: d.Deliver, Ask: d.Asked, Version: version, Noop: d.Noop,
+	}
+	a.Compiles(0)
+	return a
 }
 
 // ErrMoreFacts is the error of Apply.Compile if facts must be collected first.

@@ -90,6 +90,7 @@ func New(name string, o environment.Options, sources []Source) (*Site, error) {
 }
 
 func newSite(name string, o environment.Options, programs []*syntax.Program) *Site {
+	o = o.WithDefaults()
 	return &Site{name: name, env: environment.New(o), programs: programs, files: static.New(o.Modules), names: &unknown.Names{Modules: o.Modules, Modulepath: o.Modules.Dirs()}, now: o.Now, server: ServerFacts(name)}
 }
 

@@ -79,10 +79,7 @@ func (v *Invocation) Action(m *fleet.Manifest, d *fleet.Delivery, engine string)
 	of := v.Delivery()
 	d.Helpers, d.By, d.Diffs, d.Dir, d.Setting = helpers, of.By, of.Diffs, of.Dir, of.Setting
 	d.Puppet = v.puppet(engine)
-	action := &fleet.Apply{
-		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return fleet.Known(ctx, s.Target) },
-		Compile: m.Compile, Deliver: d.Deliver, Ask: d.Asked, Version: v.Version, Noop: d.Noop,
-	}
+	action := fleet.New(m, d, v.Version)
 	action.Compiles(v.Compilations)
 	return action, nil
 }

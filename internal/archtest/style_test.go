@@ -185,11 +185,11 @@ func TestOnlyProgramsUseProcess(t *testing.T) {
 		names []string
 		in    []string
 	}{
-		{"os", []string{"Exit", "Args"}, []string{"cmd", "clouds/cmd", "bench", "transport/transporttest"}},
-		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Unsetenv"}, []string{"cmd", "clouds/cmd", "bench", "apply/provider/providertest", "internal/puppetdbtest", "transport/transporttest"}},
-		{"context", []string{"Background", "TODO"}, []string{"cmd", "clouds/cmd", "bench", "internal/sshtest", "transport/transporttest"}},
+		{"os", []string{"Exit", "Args"}, []string{"cmd", "clouds/cmd", "bench", "examples", "transport/transporttest"}},
+		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Unsetenv"}, []string{"cmd", "clouds/cmd", "bench", "examples", "apply/provider/providertest", "internal/puppetdbtest", "transport/transporttest"}},
+		{"context", []string{"Background", "TODO"}, []string{"cmd", "clouds/cmd", "bench", "examples", "internal/sshtest", "transport/transporttest"}},
 		{"fmt", []string{"Print", "Printf", "Println"}, []string{"bench"}},
-		{"os", []string{"Stdin", "Stdout", "Stderr"}, []string{"cmd", "clouds/cmd", "bench"}},
+		{"os", []string{"Stdin", "Stdout", "Stderr"}, []string{"cmd", "clouds/cmd", "bench", "examples"}},
 	}
 	for _, f := range source(t) {
 		if f.test {

@@ -315,3 +315,39 @@ end
 		}
 	}
 }
+
+// TestStop checks that the end of a run can be requested before Puppet has come to a resource: it is not a refusal of the catalog. Programs that
+// Puppet starts have the RUBYOPT of the host.
+func TestStop(t *testing.T) {
+	c := parse(t, m{"name": "n", "resources": []any{declared("Exec[x]", m{"command": "/bin/x"})}})
+	stop := filepath.Join(t.TempDir(), "run.stop")
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := reply("", 1, m{"status": "failed", "resource_statuses": m{}})
+	h.Env = []string{"RUBYOPT=-W0", "LANG=C"}
+	run := h.Run
+	var env []string
+	h.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
+		env = c.Env
+		return run(ctx, c)
+	}
+	job := &agent.Job{Catalog: c, Dir: t.TempDir(), Stop: stop}
+	var got []string
+	err := job.Apply(t.Context(), h, "/bin/puppet", func(r *report.Result) { got = append(got, line(r)) }, func(*report.Log) {})
+	if err != nil || !slices.Equal(got, []string{"Exec[x] skipped: Puppet ended before it came to the resource"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if want := []string{"RUBYOPT=-r" + filepath.Join(job.Dir, "stop.rb") + " -W0", "BOLT_STOP=" + stop, "BOLT_RUBYOPT=-W0", "LANG=C"}; !slices.Equal(env, want) {
+		t.Errorf("%q", env)
+	}
+	ruby, err := exec.LookPath("ruby")
+	if err != nil {
+		t.Fatalf("%v; scripts/setup.sh installs Ruby", err)
+	}
+	cmd := exec.CommandContext(t.Context(), ruby, "-e", "module Puppet; class Application; def self.stop!; puts [ENV['RUBYOPT'], ENV['BOLT_STOP']].inspect; exit!(true); end; end; end; $stdout.sync = true; sleep")
+	cmd.Env = env
+	if out, err := cmd.CombinedOutput(); string(out) != "[\"-W0\", nil]\n" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+}

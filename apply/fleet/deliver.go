@@ -108,7 +108,7 @@ func (d *Delivery) job(ctx context.Context, t *inventory.Target, c *catalog.Cata
 	}
 	p, err := d.Puppet(ctx, t)
 	if err == nil && p != nil {
-		job.Puppet, job.Plugins = true, p.Plugins
+		job.Puppet, job.Plugins, job.Sema = true, p.Plugins, 0 // Puppet applies one resource at a time
 	}
 	return job, err
 }

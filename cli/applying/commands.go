@@ -69,7 +69,7 @@ func (o *Options) Check() error {
 	if o.graph.Given && o.graph.Text == "" {
 		return cli.Errorf("Option '--graph' needs a directory")
 	}
-	if o.sema != "" && o.engine == enginePuppet {
+	if o.sema != "" && o.engine == fleet.EnginePuppet {
 		return cli.Errorf("Option '--sema' limits bolt's engine, so it cannot be used with '--engine puppet'")
 	}
 	return o.Options.Check()

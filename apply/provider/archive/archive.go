@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/apply/provider/curl"
 	"bolt/apply/provider/safepath"
 	"bolt/apply/resource"
 	"bolt/internal/lazyregexp"
@@ -211,7 +212,7 @@ func (x *item) findChecksum(ctx context.Context, h *resource.Host) error {
 		return err
 	}
 	if x.checksum = strings.ToLower(hexDigest().FindString(text)); x.checksum == "" {
-		return fmt.Errorf("%s has no checksum", shown(x.checksumURL))
+		return fmt.Errorf("%s has no checksum", curl.Shown(x.checksumURL))
 	}
 	return nil
 }
@@ -258,7 +259,7 @@ func (x *item) creation() resource.Change {
 		c.Message = fmt.Sprintf("replace archive: %s from %s to %s", x.path, c.Is, c.Should)
 		return c
 	}
-	c.Message = fmt.Sprintf("download archive from %s to %s", shown(x.source), x.path)
+	c.Message = fmt.Sprintf("download archive from %s to %s", curl.Shown(x.source), x.path)
 	if x.r.Secret("source") || x.r.Secret("url") {
 		c.Message = "download archive to " + x.path
 	}

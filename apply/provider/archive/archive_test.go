@@ -462,16 +462,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestSecrets checks that a message has no password of a URL.
-func TestSecrets(t *testing.T) {
-	if got := shown("https://u:p@ss@host:80/a@b"); got != "https://host:80/a@b" {
-		t.Error(got)
-	}
-	if got := shown("/a://b@c"); got != "/a://b@c" && got != "/a://c/" {
-		t.Error(got)
-	}
-}
-
 func TestRefused(t *testing.T) {
 	for params, want := range map[string]string{
 		``:                                    "The parameter source is needed",

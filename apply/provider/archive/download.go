@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/apply/provider/curl"
 	"bolt/apply/provider/safepath"
 	"bolt/apply/resource"
 )
@@ -66,46 +67,28 @@ func (w *web) read(f *resource.Fields) {
 // config is the configuration file of curl for a download. curl reads it from its standard input, so the process
 // list of the host does not show credentials.
 func (w *web) config(location string, most int64) []byte {
-	var b strings.Builder
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`)
-	set := func(option, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s = \"%s\"\n", option, quoted.Replace(value))
-		}
-	}
-	b.WriteString("fail\nsilent\nshow-error\nlocation\ngloboff\n")
-	fmt.Fprintf(&b, "max-redirs = %d\nconnect-timeout = 60\nspeed-limit = 1\nspeed-time = %d\nmax-filesize = %d\n", maxRedirects, int(stallLimit.Seconds()), most)
+	c := curl.New(location)
+	c.Flag("fail")
+	c.Number("max-redirs", maxRedirects)
+	c.Number("speed-limit", 1)
+	c.Number("speed-time", int64(stallLimit.Seconds()))
+	c.Number("max-filesize", most)
 	for _, header := range w.headers {
-		set("header", header)
+		c.Set("header", header)
 	}
 	if w.username != "" {
-		set("user", w.username+":"+w.password)
+		c.Set("user", w.username+":"+w.password)
 	}
 	if w.secretCookie { // curl sends a header with this name to the host of the URL only, but a cookie also to hosts of redirects
-		set("header", "Cookie: "+w.cookie)
+		c.Set("header", "Cookie: "+w.cookie)
 	} else {
-		set("cookie", w.cookie)
+		c.Set("cookie", w.cookie)
 	}
-	set("proxy", w.proxy)
+	c.Set("proxy", w.proxy)
 	if w.insecure {
-		b.WriteString("insecure\n")
+		c.Flag("insecure")
 	}
-	set("url", location)
-	return []byte(b.String())
-}
-
-// shown is a location without the user and password of a URL.
-func shown(location string) string {
-	scheme, rest, is := strings.Cut(location, "://")
-	if !is {
-		return location
-	}
-	host, path, _ := strings.Cut(rest, "/")
-	if at := strings.LastIndex(host, "@"); at >= 0 {
-		host = host[at+1:]
-		return scheme + "://" + host + "/" + path
-	}
-	return location
+	return c.Bytes()
 }
 
 // download brings the source to the path.
@@ -169,7 +152,7 @@ func (x *item) check(ctx context.Context, h *resource.Host, f *os.File) error {
 	}
 	sum, err := x.sumOf(f)
 	if err == nil && sum != x.checksum {
-		err = fmt.Errorf("the file from %s has the %s checksum %s, and must have %s", shown(x.source), x.digest, sum, x.checksum)
+		err = fmt.Errorf("the file from %s has the %s checksum %s, and must have %s", curl.Shown(x.source), x.digest, sum, x.checksum)
 	}
 	return err
 }
@@ -194,7 +177,7 @@ func (x *item) fetch(ctx context.Context, h *resource.Host, location string, to 
 		err = x.run(ctx, h, location, to, most)
 	}
 	if err != nil {
-		return fmt.Errorf("download of %s: %w", shown(location), err)
+		return fmt.Errorf("download of %s: %w", curl.Shown(location), err)
 	}
 	return nil
 }

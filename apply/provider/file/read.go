@@ -164,7 +164,7 @@ func (f *item) readContent(ctx context.Context, h *resource.Host, p place) error
 	if !k.hashed() {
 		f.is.sum = k.text(f.time(k).Format(timeFormat))
 		f.want.differs = f.time(k).Before(f.want.since)
-		return f.keepTexts(h, p)
+		return f.keepTexts(ctx, h, p)
 	}
 	file, err := f.open(p)
 	if err != nil {
@@ -176,7 +176,7 @@ func (f *item) readContent(ctx context.Context, h *resource.Host, p place) error
 		return err
 	}
 	f.is.sum, f.want.differs = sum, sum != f.want.sum
-	return f.keepTexts(h, p)
+	return f.keepTexts(ctx, h, p)
 }
 
 // equals reports whether the file has the wanted content. It is called for files of the same size.
@@ -252,9 +252,9 @@ type texts struct {
 // maxDiff is the size of contents above which no diff is made.
 const maxDiff = 1 << 20
 
-// keepTexts reads the contents for a diff.
-func (f *item) keepTexts(h *resource.Host, p place) error {
-	if !f.want.differs || !h.Diffs || f.quiet || f.secret() || f.is.st.Size > maxDiff {
+// keepTexts reads the contents for a diff. A file of a web server would be downloaded twice, so it has no diff.
+func (f *item) keepTexts(ctx context.Context, h *resource.Host, p place) error {
+	if !f.want.differs || !h.Diffs || f.quiet || f.secret() || f.is.st.Size > maxDiff || slices.ContainsFunc(f.sources, onWeb) {
 		return nil
 	}
 	file, err := f.open(p)
@@ -265,7 +265,7 @@ func (f *item) keepTexts(h *resource.Host, p place) error {
 	if f.text.old, err = io.ReadAll(io.LimitReader(file, maxDiff+1)); err != nil {
 		return err
 	}
-	from, err := f.contents(h)
+	from, err := f.contents(ctx, h)
 	if err != nil {
 		return nil // the change itself reports it
 	}
@@ -279,10 +279,12 @@ func (f *item) keepTexts(h *resource.Host, p place) error {
 func (f *item) secret() bool { return f.r.Secret("content") || f.r.Secret("source") }
 
 // contents opens the wanted content of the file.
-func (f *item) contents(h *resource.Host) (io.ReadCloser, error) {
+func (f *item) contents(ctx context.Context, h *resource.Host) (io.ReadCloser, error) {
 	switch {
 	case f.hasContent:
 		return io.NopCloser(strings.NewReader(f.content)), nil
+	case f.want.from != nil && f.want.from.url != "":
+		return f.get(ctx, h, f.want.from.url)
 	case f.want.from != nil && f.want.from.path == "":
 		k, sum, _ := parts(f.want.from.sum)
 		if k != sha {
@@ -296,7 +298,7 @@ func (f *item) contents(h *resource.Host) (io.ReadCloser, error) {
 	case f.want.from != nil:
 		return openRegular(f.want.from.path)
 	case f.sources != nil:
-		return f.firstSource()
+		return f.firstSource(ctx, h)
 	}
 	return io.NopCloser(strings.NewReader("")), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bolt/apply/provider/curl"
 	"bolt/apply/resource"
 	"bolt/catalog"
 )
@@ -26,6 +27,7 @@ type metadata struct {
 	sum          string
 	time         time.Time // if sum is a time
 	path         string    // on the host; "" if the content comes with the catalog
+	url          string    // on a web server
 }
 
 // errNoSource is the error for a source on a file server that has no metadata in the catalog.
@@ -40,11 +42,11 @@ func (f *item) readSource(ctx context.Context, h *resource.Host) (err error) {
 	var m *metadata
 	if top := f.top(); top != nil {
 		m = fromCatalog(top)
-	} else if m, err = f.fromHost(ctx); err != nil {
+	} else if m, err = f.fromHost(ctx, h); err != nil {
 		return err
 	}
 	f.want.from = m
-	if f.permissions == "use" || f.permissions == "use_when_creating" && !f.is.exists() {
+	if m.url == "" && (f.permissions == "use" || f.permissions == "use_when_creating" && !f.is.exists()) {
 		f.want.owner = f.accounts(ctx, h, users, []string{m.owner}, nil)
 		f.want.group = f.accounts(ctx, h, groups, []string{m.group}, nil)
 		if f.want.mode == nil && m.kind != link {
@@ -94,9 +96,15 @@ func number(v any) string {
 	return "0"
 }
 
-// fromHost returns the metadata of the first source that exists on the host.
-func (f *item) fromHost(ctx context.Context) (*metadata, error) {
+// fromHost returns the metadata of the first source that exists on the host or on a web server.
+func (f *item) fromHost(ctx context.Context, h *resource.Host) (*metadata, error) {
 	for _, source := range f.sources {
+		if onWeb(source) {
+			if m, err := f.head(ctx, h, source); m != nil || err != nil {
+				return m, err
+			}
+			continue
+		}
 		if !strings.HasPrefix(source, "/") {
 			return nil, fmt.Errorf("the source %s %s", source, errNoSource)
 		}
@@ -110,9 +118,13 @@ func (f *item) fromHost(ctx context.Context) (*metadata, error) {
 
 func (f *item) noSource() error {
 	if len(f.sources) == 1 {
-		return fmt.Errorf("the source %s does not exist", f.sources[0])
+		return fmt.Errorf("the source %s does not exist", curl.Shown(f.sources[0]))
 	}
-	return fmt.Errorf("none of the sources exists: %s", strings.Join(f.sources, ", "))
+	var shown []string
+	for _, source := range f.sources {
+		shown = append(shown, curl.Shown(source))
+	}
+	return fmt.Errorf("none of the sources exists: %s", strings.Join(shown, ", "))
 }
 
 func (f *item) stat(ctx context.Context, source string) (*metadata, error) {
@@ -157,8 +169,18 @@ func (f *item) stat(ctx context.Context, source string) (*metadata, error) {
 }
 
 // firstSource opens the first source that exists. It is for files whose content is known only by its checksum.
-func (f *item) firstSource() (io.ReadCloser, error) {
-	for _, source := range f.sources {
+func (f *item) firstSource(ctx context.Context, h *resource.Host) (io.ReadCloser, error) {
+	for i, source := range f.sources {
+		if onWeb(source) {
+			if i < len(f.sources)-1 {
+				if m, err := f.head(ctx, h, source); err != nil {
+					return nil, err
+				} else if m == nil {
+					continue
+				}
+			}
+			return f.get(ctx, h, source)
+		}
 		if !strings.HasPrefix(source, "/") {
 			return nil, fmt.Errorf("the source %s %s", source, errNoSource)
 		}

@@ -299,9 +299,11 @@ func (p *parser) sources() []string {
 				source = rest[n:]
 			}
 		case "http", "https":
-			p.bad("source", "is an HTTP URL, and bolt does not download sources: use a file in a module")
+			if rest = strings.TrimPrefix(rest, "//"); rest == "" || rest[0] == '/' || strings.ContainsAny(rest, "\x00\r\n") {
+				p.bad("source", "must be a URL such as https://host/file%s", p.r.Shown("source", source))
+			}
 		default:
-			p.bad("source", "must be an absolute path, a puppet: URL or a file: URL%s", p.r.Shown("source", source))
+			p.bad("source", "must be an absolute path or a URL with puppet, file, http or https%s", p.r.Shown("source", source))
 		}
 		if scheme == "puppet" && !strings.HasPrefix(rest, "//") {
 			p.bad("source", "must be a URL such as puppet:///modules/m/f%s", p.r.Shown("source", source))
@@ -355,6 +357,8 @@ func (f *item) check() error {
 		return bad("content", "cannot be used together with source or target: only one of the three is possible")
 	case f.recurse == "remote" && f.sources == nil:
 		return bad("recurse", "can be remote only with a source")
+	case f.recurse != "" && slices.ContainsFunc(f.sources, onWeb):
+		return bad("source", "cannot be a file of a web server if recurse is set")
 	case f.kind == none && f.sources != nil:
 		return bad("checksum", "cannot be none with a source")
 	case !f.kind.hashed() && f.hasContent:

@@ -44,7 +44,7 @@ func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state)
 		return err
 	}
 	defer t.discard()
-	if err := f.fill(h, t); err != nil {
+	if err := f.fill(ctx, h, t); err != nil {
 		return err
 	}
 	if err := f.dress(t, old); err != nil {
@@ -86,8 +86,8 @@ func (f *item) write(ctx context.Context, h *resource.Host, p place, old *state)
 }
 
 // fill writes the content, and checks it against the wanted checksum.
-func (f *item) fill(h *resource.Host, t *temp) error {
-	from, err := f.contents(h)
+func (f *item) fill(ctx context.Context, h *resource.Host, t *temp) error {
+	from, err := f.contents(ctx, h)
 	if err != nil {
 		return err
 	}

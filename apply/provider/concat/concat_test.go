@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	filetype "bolt/apply/provider/file"
 	"bolt/apply/provider/hosttest"
+	"bolt/apply/provider/tidy"
 	"bolt/apply/resource"
 	"bolt/catalog"
 	"bolt/format/ordered"
@@ -163,5 +165,24 @@ func TestRefused(t *testing.T) {
 		if _, err := hosttest.Try(t, hosttest.Host(t), types, false, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestPurged checks that neither a purge of the directory nor tidy removes the file of a concat_file, whose title is
+// not its path.
+func TestPurged(t *testing.T) {
+	dir := t.TempDir()
+	types := map[string]resource.Type{"Concat_file": File(), "Concat_fragment": Fragment(), "File": filetype.New(), "Tidy": &tidy.Type{}}
+	list := []string{
+		`File[` + dir + `] {"ensure":"directory","recurse":true,"purge":true}`,
+		`Concat_file[25-site.conf] {"path":"` + dir + `/25-site.conf"}`,
+		`Concat_fragment[a] {"target":"25-site.conf","content":"A"}`,
+		`Tidy[` + dir + `] {"recurse":true,"matches":"*.conf"}`,
+	}
+	if out := hosttest.Apply(t, hosttest.Host(t), types, false, list...); !strings.Contains(out, "25-site.conf] changed") {
+		t.Error(out)
+	}
+	if out := hosttest.Apply(t, hosttest.Host(t), types, false, list...); out != "" {
+		t.Error("again:", out)
 	}
 }

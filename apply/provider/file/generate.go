@@ -193,10 +193,10 @@ func (g *generation) purge(h *resource.Host) {
 }
 
 // list returns the files, sorted by their paths. It leaves out files that belong to another resource of the
-// catalog: declared files, and all files below a declared directory.
+// catalog: declared files, files that a concat_file writes, and all files below a declared directory.
 func (g *generation) list(h *resource.Host) []*resource.Resource {
 	declared := make(map[string]bool)
-	for _, r := range h.Declared("File") {
+	for _, r := range slices.Concat(h.Declared("File"), h.Declared("Concat_file")) {
 		if path := pathOf(r); path != g.path && strings.HasPrefix(path, g.path) {
 			declared[path] = true
 		}

@@ -218,7 +218,7 @@ func (t *item) candidates(ctx context.Context, h *resource.Host) ([]candidate, e
 		return nil, &fs.PathError{Op: "stat", Path: t.path, Err: err}
 	}
 	declared := make(map[string]bool)
-	for _, r := range h.Declared("File") {
+	for _, r := range slices.Concat(h.Declared("File"), h.Declared("Concat_file")) {
 		name, given := r.Params.Value("path").(string)
 		if !given {
 			name = r.Title

@@ -24,24 +24,50 @@ import (
 	"syscall"
 
 	"bolt/bench/measure"
+	"bolt/bench/modules/machine"
 )
 
 func main() {
+	machine.Inside()
 	bolt := flag.String("bolt", "bin/bolt", "`program` to test")
 	dir := flag.String("modules", "", "`directory` with the modules and the modules that they need")
 	source := flag.String("data", "bench/modules", "`directory` with the list, the manifests and the facts")
 	puppet := flag.Bool("puppet", true, "compare with the installed puppet, if there is one")
 	only := flag.String("only", "", "test only these modules, separated by `commas`")
+	apply := flag.Bool("apply", false, "apply the manifests in disposable machines too, with puppet and with bolt")
+	cache := flag.String("cache", filepath.Join(os.TempDir(), fmt.Sprintf("bolt-modules-root-%d", os.Getuid())), "`directory` for the Debian of the machines")
+	verbose := flag.Bool("v", false, "print the output of each run in a machine")
 	document := flag.String("document", "", "replace the results in this `file` too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	t := &tester{data: os.DirFS(*source), puppet: *puppet}
-	err := status(ctx, t, *bolt, *dir, *document, *only)
+	t := &tester{data: os.DirFS(*source), puppet: *puppet, verbose: *verbose}
+	err := machines(ctx, t, *apply, *cache)
+	if err == nil {
+		err = status(ctx, t, *bolt, *dir, *document, *only)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "modules:", err)
 		os.Exit(1)
 	}
+}
+
+// machines prepares the machines. It ends the process that is not in a mount namespace of its own.
+func machines(ctx context.Context, t *tester, apply bool, cache string) (err error) {
+	if !apply {
+		return nil
+	}
+	if os.Getuid() != 0 {
+		return fmt.Errorf("-apply needs root: it mounts and enters directories")
+	}
+	if t.base, err = machine.Base(ctx, cache); err != nil {
+		return err
+	}
+	inside, code, err := machine.Private(ctx)
+	if err == nil && !inside {
+		os.Exit(code)
+	}
+	return err
 }
 
 func status(ctx context.Context, t *tester, bolt, dir, document, only string) error {
@@ -74,7 +100,8 @@ func status(ctx context.Context, t *tester, bolt, dir, document, only string) er
 			return err
 		}
 		results = append(results, r)
-		fmt.Fprintf(os.Stderr, "%-30s compiles: %-4s as puppet: %s\n", m.name, r.compiles.cell(), r.same.cell())
+		fmt.Fprintf(os.Stderr, "%-30s compiles: %-4s as puppet: %-4s applies: %-4s second: %-4s equal: %s\n",
+			m.name, r.compiles.cell(), r.same.cell(), r.applies.cell(), r.second.cell(), r.equal.cell())
 	}
 	text := report(results)
 	fmt.Print(text)

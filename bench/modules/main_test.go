@@ -59,12 +59,15 @@ func TestReport(t *testing.T) {
 		{module: module{name: "a-two"}, version: "2.0", compiles: no},
 		{module: module{name: "a-three"}, version: "3.0", compiles: no},
 		{module: module{name: "a-four"}},
+		{module: module{name: "a-five"}, version: "5.0", compiles: yes, foreign: []string{"Augeas"}, applied: applied{applies: yes, second: no, equal: yes}},
 	})
 	for _, want := range []string{
-		"1 of 4 modules compile without Ruby. 1 of 1 compared catalogs are those of Puppet. bolt has providers for all types in the catalogs of 0 modules.",
+		"2 of 5 modules compile without Ruby. 1 of 1 compared catalogs are those of Puppet. bolt has providers for all types in the catalogs of 0 modules.",
 		`| no \| function   | two, three | 2     |`,
 		"| there is no directory of the module | four    | 1     |",
-		"| Augeas | one     | 1     |",
+		"| Augeas | one, five | 2     |",
+		"1 modules were applied in disposable machines: 1 without a failure, 0 unchanged in a second run, 1 with a tree equal to that of Puppet.",
+		`| no \| function                   | five    | 1     |`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)

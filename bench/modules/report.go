@@ -23,13 +23,20 @@ func report(results []result) string {
 	if n := count(func(r result) bool { return r.same.done }); n > 0 {
 		fmt.Fprintf(&b, " %d of %d compared catalogs are those of Puppet.", count(func(r result) bool { return r.same.ok }), n)
 	}
-	fmt.Fprintf(&b, " bolt has providers for all types in the catalogs of %d modules.\n\n", count(func(r result) bool { return r.compiles.ok && len(r.foreign) == 0 }))
+	fmt.Fprintf(&b, " bolt has providers for all types in the catalogs of %d modules.\n", count(func(r result) bool { return r.compiles.ok && len(r.foreign) == 0 }))
+
+	if n := count(func(r result) bool { return r.applies.done }); n > 0 {
+		fmt.Fprintf(&b, "\n%d modules were applied in disposable machines: %d without a failure, %d unchanged in a second run, %d with a tree equal to that of Puppet.\n",
+			n, count(func(r result) bool { return r.applies.ok }), count(func(r result) bool { return r.second.ok }), count(func(r result) bool { return r.equal.ok }))
+	}
+	b.WriteByte('\n')
 
 	var rows [][]string
 	for i, r := range results {
-		rows = append(rows, []string{fmt.Sprint(i + 1), r.module.name, r.version, r.compiles.cell(), r.same.cell(), strings.Join(r.foreign, ", ")})
+		rows = append(rows, []string{fmt.Sprint(i + 1), r.module.name, r.version, r.compiles.cell(), r.same.cell(),
+			r.applies.cell(), r.second.cell(), r.equal.cell(), strings.Join(r.foreign, ", ")})
 	}
-	table(&b, []string{"", "module", "version", "compiles", "as puppet", "types without a provider"}, rows)
+	table(&b, []string{"", "module", "version", "compiles", "as puppet", "applies", "second run", "equal tree", "types without a provider"}, rows)
 	b.WriteString("\n## Reasons\n\n")
 	reasons(&b, "does not compile", results, func(r result) string { return r.compiles.reason })
 	reasons(&b, "the catalog differs", results, func(r result) string {
@@ -38,6 +45,9 @@ func report(results []result) string {
 		}
 		return r.same.reason
 	})
+	reasons(&b, "does not apply", results, func(r result) string { return r.applies.reason })
+	reasons(&b, "the second run changes something", results, func(r result) string { return r.second.reason })
+	reasons(&b, "the tree differs (Puppet, bolt)", results, func(r result) string { return r.equal.reason })
 	reasons(&b, "is not installed", results, func(r result) string {
 		if r.version == "" {
 			return "there is no directory of the module"

@@ -44,17 +44,19 @@ func (o outcome) cell() string {
 // A result is the row of a module.
 type result struct {
 	module   module
-	version  string   // "" if the module is not installed
-	compiles outcome  // bolt compiles the manifest
-	same     outcome  // the catalog is that of puppet
-	foreign  []string // types of resources that bolt does not apply itself
+	version  string  // "" if the module is not installed
+	compiles outcome // bolt compiles the manifest
+	same     outcome // the catalog is that of puppet
+	applied
+	foreign []string // types of resources that bolt does not apply itself
 }
 
 // A tester runs the commands.
 type tester struct {
 	data                fs.FS
 	bolt, modules, work string
-	puppet              bool
+	puppet, verbose     bool
+	base                string // the directory of the Debian of the machines; "" to apply nothing
 }
 
 func (t *tester) test(ctx context.Context, m module) (result, error) {
@@ -74,6 +76,11 @@ func (t *tester) test(ctx context.Context, m module) (result, error) {
 	r.compiles = outcome{true, mine != "", reason}
 	if mine != "" {
 		if r.foreign, err = foreign(mine); err != nil {
+			return r, err
+		}
+	}
+	if t.base != "" && mine != "" && len(r.foreign) == 0 && m.facts == "debian" {
+		if r.applied, err = t.apply(ctx, m, env, mine); err != nil {
 			return r, err
 		}
 	}

@@ -74,7 +74,6 @@ func Private(ctx context.Context) (inside bool, code int, err error) {
 type Set struct {
 	dir   string // a tmpfs
 	lower string
-	count int
 }
 
 // Needs are what a catalog needs from outside of the machine: packages of apt, and web servers by their names.
@@ -87,10 +86,10 @@ type Needs struct {
 // the packages, and what fill writes into the root. standins has the stand-ins: the script systemctl and the
 // tables packages and downloads.
 func New(ctx context.Context, dir, base string, standins fs.FS, needs Needs, fill func(root string) error) (*Set, error) {
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
-		return nil, fmt.Errorf("mount a tmpfs (it needs root): %w", err)
-	}
 	s := &Set{dir: dir, lower: base}
+	if err := s.mount(); err != nil {
+		return nil, err
+	}
 	m, err := s.Machine("common")
 	if err != nil {
 		return nil, err
@@ -104,18 +103,22 @@ func New(ctx context.Context, dir, base string, standins fs.FS, needs Needs, fil
 	if err := fill(m.Root); err != nil {
 		return nil, err
 	}
-	if out, code, err := m.Run(ctx, "update-ca-certificates && apt-get -qq update && apt-get -qq install systemd && : >/var/lib/standins/active/systemd-journald.service"); err != nil || code != 0 {
+	if out, code, err := m.Run(ctx, "update-ca-certificates && apt-get -qq update && apt-get -qq install systemd kmod && : >/var/lib/standins/active/systemd-journald.service"); err != nil || code != 0 {
 		return nil, fmt.Errorf("prepare a machine: exit code %d, %w\n%s", code, err, out)
 	}
 	s.lower = m.Upper + ":" + base
 	return s, unix.Unmount(m.Root, unix.MNT_DETACH)
 }
 
-// Close unmounts the machines.
-func (s *Set) Close() error {
-	err := unix.Unmount(s.dir, unix.MNT_DETACH)
-	return err
+func (s *Set) mount() error {
+	if err := unix.Mount("tmpfs", s.dir, "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount a tmpfs (it needs root): %w", err)
+	}
+	return nil
 }
+
+// Close unmounts the machines.
+func (s *Set) Close() error { return unix.Unmount(s.dir, unix.MNT_DETACH) }
 
 // A Machine is a root and its changes.
 type Machine struct {

@@ -35,7 +35,7 @@ func prepare(root string, standins fs.FS, packages []Package) error {
 		"etc/resolv.conf":      "",
 		"etc/apt/sources.list": "deb [trusted=yes] file:/srv/packages ./\n",
 		"etc/apt/apt.conf.d/50stubs": "Acquire::Languages \"none\";\nAPT::Sandbox::User \"root\";\n" + // and no other repository can be reached
-			"Acquire::http::Proxy \"http://127.0.0.1:9/\";\nAcquire::https::Proxy \"http://127.0.0.1:9/\";\n",
+			"Acquire::http::Proxy \"http://127.0.0.1:9/\";\nAcquire::https::Proxy \"http://127.0.0.1:9/\";\nAcquire::Retries \"0\";\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			return err
@@ -51,7 +51,7 @@ func prepare(root string, standins fs.FS, packages []Package) error {
 		return err
 	}
 	var index bytes.Buffer
-	for _, p := range append([]Package{{"systemd", "252"}}, packages...) {
+	for _, p := range append([]Package{{"systemd", "252"}, {"kmod", "30"}}, packages...) {
 		if bytes.Contains(status, []byte("Package: "+p.Name+"\n")) {
 			continue // the base has the real one
 		}

@@ -194,7 +194,10 @@ func zipped(entries []string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return b.Bytes(), z.Close()
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }
 
 // table reads a table of the stand-ins: a name and its contents in each line.

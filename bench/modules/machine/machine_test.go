@@ -92,7 +92,7 @@ func TestDifferences(t *testing.T) {
 	do(t, other, "echo c >>/srv/d/f; ln -sfn g /srv/d/l; chown 7:8 /srv/d")
 	got, err := Differences(one, other)
 	want := []string{
-		"/srv/d/f: content \"b\", \"c\"", "/srv/d/l: content \"f\", \"g\"", "/srv/d: owner 0:0, 7:8", "/srv/h: mode -rw-------, -rw-r--r--", "/srv/only: directory, absent",
+		"/srv/d: owner 0:0, 7:8", "/srv/d/f: content \"b\", \"c\"", "/srv/d/l: content \"f\", \"g\"", "/srv/h: mode -rw-------, -rw-r--r--", "/srv/only: directory, absent",
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v\nwant %q", got, err, want)

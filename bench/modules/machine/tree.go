@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,11 @@ func Differences(one, other *Machine) ([]string, error) {
 		}
 	}
 	var lines []string
-	for name := range changed {
+	absent := "\n" // the directory that only one of the two has: its files add nothing
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		if strings.HasPrefix(name, absent) {
+			continue
+		}
 		a, err := describe(one.Root + name)
 		if err != nil {
 			return nil, err
@@ -54,15 +59,14 @@ func Differences(one, other *Machine) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if a.kind != b.kind && (a.kind == "absent" || b.kind == "absent") {
+			absent = name + "/"
+		}
 		if d := a.differs(b); d != "" {
 			lines = append(lines, name+": "+d)
 		}
 	}
-	slices.Sort(lines)
-	return slices.CompactFunc(lines, func(kept, l string) bool { // what lies in an absent directory adds nothing
-		dir, reason, _ := strings.Cut(kept, ": ")
-		return strings.HasSuffix(reason, "absent") && strings.HasPrefix(l, dir+"/")
-	}), nil
+	return lines, nil
 }
 
 // An entry is a file of a tree.

@@ -114,7 +114,7 @@ func (t *tester) apply(ctx context.Context, m module, env, compiled string) (a a
 	return a, nil
 }
 
-// A run is what became of a command in a machine.
+// A run is the outcome of a command in a machine.
 type run struct {
 	reason  string // of its failure
 	changed string // the resources that it changed
@@ -193,7 +193,7 @@ func boltOutcome(m *machine.Machine, out string, code int) (run, error) {
 	return r, nil
 }
 
-// fill writes what both programs read into a root.
+// fill writes the input of both programs into a root.
 func (t *tester) fill(root, env string) error {
 	for _, dir := range []string{"srv/bolt/production", "srv/bolt/modules", "var/cache/puppet/client_yaml/facts"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {

@@ -76,14 +76,14 @@ type Set struct {
 	lower string
 }
 
-// Needs are what a catalog needs from outside of the machine: packages of apt, and web servers by their names.
+// Needs are the packages of apt and the names of the web servers that a catalog uses.
 type Needs struct {
 	Packages []Package
 	Hosts    []string
 }
 
 // New returns a Set below dir, which must be an empty directory. The machines have the base, the stand-ins, the stubs of
-// the packages, and what fill writes into the root. standins has the stand-ins: the script systemctl and the
+// the packages, and the files that fill writes into the root. standins has the stand-ins: the script systemctl and the
 // tables packages and downloads.
 func New(ctx context.Context, dir, base string, standins fs.FS, needs Needs, fill func(root string) error) (*Set, error) {
 	s := &Set{dir: dir, lower: base}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Package is a stub of a Debian package. What it has is in the table packages of the stand-ins; a package that is not listed there has no
+// A Package is a stub of a Debian package. The table packages of the stand-ins lists its files. A package that is not in the table has no
 // files.
 type Package struct{ Name, Version string }
 

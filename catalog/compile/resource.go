@@ -184,7 +184,7 @@ func (r *resource) checkParams() error {
 
 // lacks returns the error for parameters that a resource cannot have.
 func (r *resource) lacks(names ...string) error {
-	known := types.Metaparams()
+	known := slices.DeleteFunc(types.Metaparams(), func(name string) bool { return slices.Contains(names, name) })
 	if r.def != nil {
 		for _, p := range r.def.Params() {
 			known = append(known, p.Name)

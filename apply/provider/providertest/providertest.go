@@ -24,6 +24,7 @@ type Machine struct {
 	Root  string
 	Host  *resource.Host
 	Types map[string]resource.Type
+	Graph bool // the catalogs are those of graphs, without an order
 	// Argv has the command lines of the last Apply, with the names of the programs only.
 	Argv []string
 	// Logs has the messages of the last Apply that are not changes.
@@ -156,7 +157,8 @@ func (m *Machine) Apply(noop bool, resources ...string) string {
 
 func (m *Machine) catalog(resources []string) *catalog.Catalog {
 	m.t.Helper()
-	var list []any
+	top := catalog.Ref{Type: "Class", Title: "main"}.String()
+	list, edges := []any{map[string]any{"type": "Class", "title": "main", "kind": "unknown", "exported": false, "tags": []any{}}}, []any{}
 	for _, r := range resources {
 		ref, text, given := strings.Cut(r, " {")
 		if !given {
@@ -175,8 +177,9 @@ func (m *Machine) catalog(resources []string) *catalog.Catalog {
 			}
 		}
 		list = append(list, map[string]any{"type": typ, "title": title, "kind": "compilable_type", "exported": false, "tags": []any{}, "parameters": params, "sensitive_parameters": sensitive})
+		edges = append(edges, map[string]any{"source": top, "target": ref})
 	}
-	data, err := json.Marshal(map[string]any{"name": "node", "version": "1", "catalog_format": 2, "environment": "production", "resources": list, "edges": []any{}, "classes": []any{}, "tags": []any{}})
+	data, err := json.Marshal(map[string]any{"name": "node", "version": "1", "catalog_format": 2, "environment": "production", "resources": list, "edges": edges, "graph": m.Graph, "classes": []any{}, "tags": []any{}})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -28,6 +28,8 @@ type Resource struct {
 	Status string // changed, failed, skipped, noop, unchanged
 	// Refreshed is set if a refresh was carried out successfully.
 	Refreshed bool
+	// Attempts is the number of attempts if the resource was tried again after a failure; otherwise 0.
+	Attempts int
 	Reason    string // why it was skipped
 	Place     string // of the declaration, FILE:LINE; "" if it has none
 	Changes   []Change

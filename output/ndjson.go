@@ -173,6 +173,9 @@ func (l *eventLines) resource(e event.TargetResource) *ordered.Map {
 	m.Set("resource", r.Ref)
 	m.Set("status", r.Status)
 	m.Set("refreshed", r.Refreshed)
+	if r.Attempts > 0 {
+		m.Set("attempts", int64(r.Attempts))
+	}
 	if r.Reason != "" {
 		m.Set("reason", r.Reason)
 	}

@@ -266,7 +266,7 @@ func place(c *catalog.Catalog, r *report.Result) string {
 }
 
 func resourceOf(c *catalog.Catalog, r *report.Result) event.Resource {
-	out := event.Resource{Ref: r.Ref.String(), Status: string(r.Status), Refreshed: r.Refreshed, Reason: r.Reason, Place: place(c, r)}
+	out := event.Resource{Ref: r.Ref.String(), Status: string(r.Status), Refreshed: r.Refreshed, Attempts: r.Attempts, Reason: r.Reason, Place: place(c, r)}
 	for _, e := range r.Events {
 		out.Changes = append(out.Changes, event.Change{Property: e.Property, Status: string(e.Outcome), Message: e.Message, Diff: e.Diff})
 	}

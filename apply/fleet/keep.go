@@ -92,7 +92,7 @@ func (k *Keeper) report(t *inventory.Target, c *catalog.Catalog, done *report.Ru
 	}
 	inOrder(c, list, func(r *report.Result) string { return r.Ref.String() })
 	for _, res := range list {
-		kept := history.Resource{Ref: clean(res.Ref.String()), Status: res.Status, Refreshed: res.Refreshed, Reason: clean(res.Reason), Place: place(c, res), Took: res.Took.Seconds()}
+		kept := history.Resource{Ref: clean(res.Ref.String()), Status: res.Status, Refreshed: res.Refreshed, Attempts: res.Attempts, Reason: clean(res.Reason), Place: place(c, res), Took: res.Took.Seconds()}
 		for _, e := range res.Events {
 			kept.Events = append(kept.Events, history.Event{Property: e.Property, Name: e.Name, Status: e.Outcome,
 				Is: clean(e.Is), Should: clean(e.Should), Was: clean(e.Was), Message: clean(e.Message), Diff: clean(e.Diff)})

@@ -80,9 +80,10 @@ type Resource struct {
 	Ref       string        `json:"ref"`
 	Status    report.Status `json:"status"`
 	Refreshed bool          `json:"refreshed,omitempty"`
-	Reason    string        `json:"reason,omitempty"` // for which it was skipped
-	Place     string        `json:"place,omitempty"`  // of the declaration, FILE:LINE
-	Took      float64       `json:"took,omitempty"`   // seconds
+	Attempts  int           `json:"attempts,omitempty"` // if there were several
+	Reason    string        `json:"reason,omitempty"`   // for which it was skipped
+	Place     string        `json:"place,omitempty"`    // of the declaration, FILE:LINE
+	Took      float64       `json:"took,omitempty"`     // seconds
 	Events    []Event       `json:"events,omitempty"`
 }
 

@@ -35,12 +35,12 @@ func nameOf(r *catalog.Resource) string {
 	return r.Title
 }
 
-// own adds the packages that bring something with a name.
+// own adds the packages that bring something with a name. In mgmt, packages make these edges, so autoedge of the package counts, too.
 func (a *auto) own(name string) {
 	if a.owners == nil {
 		a.owners = make(map[string][]catalog.Ref)
 		for _, r := range a.c.Resources() {
-			if r.Type != "Package" || r.Virtual || r.Params.Value("ensure") == "absent" || r.Params.Value("ensure") == "purged" {
+			if r.Type != "Package" || r.Virtual || r.Params.Value("ensure") == "absent" || r.Params.Value("ensure") == "purged" || !autoedge(r) {
 				continue
 			}
 			for _, brought := range brings(nameOf(r)) {

@@ -93,6 +93,7 @@ func TestAutoEdges(t *testing.T) {
 		{"what an exec needs", []*catalog.Resource{res("Exec", "/usr/sbin/nginx -t", "group", "www"), res("Group", "www"), res("Package", "nginx")}, []string{"Group[www]", "Package[nginx]", "Exec[/usr/sbin/nginx -t]"}},
 		{"none for autoedge: false", []*catalog.Resource{res("File", "/srv/d/x", "owner", "bob", "meta", ordered.Of("autoedge", false)), res("User", "bob"), res("File", "/srv/d")},
 			[]string{"File[/srv/d/x]", "User[bob]", "File[/srv/d]"}},
+		{"none from a package with autoedge: false", []*catalog.Resource{res("Service", "mysql"), res("Package", "mysql-server", "meta", ordered.Of("autoedge", false))}, []string{"Service[mysql]", "Package[mysql-server]"}},
 		{"none that would make a cycle", []*catalog.Resource{res("File", "/etc/mysql/my.cnf", "owner", "bob", "before", []any{"Package[mysql-server]"}), res("Package", "mysql-server"), res("User", "bob")},
 			[]string{"User[bob]", "File[/etc/mysql/my.cnf]", "Package[mysql-server]"}},
 		{"not all of a cycle", []*catalog.Resource{res("File", "/etc/web/x", "before", []any{"Exec[/bin/true]"}), res("Exec", "/bin/true", "before", []any{"Package[web]"}), res("Package", "web"), res("File", "/etc/web")},

@@ -149,6 +149,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("graph: g\nresources:\n  file:\n  - name: /x\n    mode: '0644'\nedges:\n- {from: {kind: file, name: /x}, to: {kind: user, name: y}, notify: true}\ncollect: [{kind: host, pattern: '*'}]\n")
 	f.Add("graph: g\nresources: {web::vhost: [{name: '@@a', x: {y: [1, 2.5, null, true]}}]}\nremote: x\n")
 	f.Add("graph: g\nresources:\n  kv: [{name: k, recv: {value: {kind: 'http:check', name: u, key: content}}}]\n")
+	f.Add("graph: g\nresources: {exec: [{name: a, meta: {noop: true, retry: -1, limit: 0.2, burst: 5, sema: ['a:2', b], hidden: false}}]}\n")
 	f.Add("graph: &a g\r\ncomment: *a")
 	f.Add("\ufeffgraph: g\u0085resources: {class: [{name: '::x'}]}")
 	f.Fuzz(func(t *testing.T, text string) {

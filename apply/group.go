@@ -136,7 +136,7 @@ func (r *Run) sort(place map[*step]int) {
 	r.steps = sorted
 }
 
-// gather adds the rest of a group to a batch. Members that are skipped, or whose semaphores are not free, stay in the queue.
+// gather adds the rest of a group to a batch. Members that are not applied now, or whose semaphores are not free, stay in the queue.
 func (s *scheduler) gather(ctx context.Context, batch []*attempt) []*attempt {
 	first := batch[0]
 	var members []*step
@@ -148,7 +148,7 @@ func (s *scheduler) gather(ctx context.Context, batch []*attempt) []*attempt {
 	slices.SortFunc(members, func(a, b *step) int { return a.index - b.index })
 	taken := make(map[*step]bool, len(members))
 	for _, st := range members {
-		if s.skip(ctx, st) == "" && s.lacking(st, first.held) == nil {
+		if s.wanted(st) && s.skip(ctx, st) == "" && s.receive(st) == nil && s.lacking(st, first.held) == nil {
 			first.held = s.take(st, first.held)
 			batch = append(batch, s.begin(st))
 			taken[st] = true

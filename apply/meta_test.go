@@ -419,6 +419,31 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestGroupOfOnly checks that a check of some resources does not apply the rest of their group.
+func TestGroupOfOnly(t *testing.T) {
+	c := &catalog.Catalog{Graph: true}
+	s := &site{tried: make(map[string]int)}
+	top := catalog.Ref{Type: "Class", Title: "main"}
+	for _, r := range []*catalog.Resource{{Ref: top, Kind: catalog.KindUnknown}, made("Bulk", "p"), made("Bulk", "q"), made("Bulk", "r")} {
+		if err := c.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Ref != top {
+			c.Edges = append(c.Edges, catalog.Edge{Source: top, Target: r.Ref})
+		}
+	}
+	r, err := Prepare(c, resource.NewHost(), Options{Types: map[string]resource.Type{"Bulk": bulk{s}}, Only: map[catalog.Ref]bool{{Type: "Bulk", Title: "q"}: true, {Type: "Bulk", Title: "r"}: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), func(*report.Result) {}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.works) != 1 || strings.Join(s.works[0], ",") != "q,r" {
+		t.Errorf("the transactions are %v, want one with q and r", s.works)
+	}
+}
+
 // TestGroupsWithoutCycle checks that groups of two types do not wait for each other: p1 -> b1 and b2 -> p2 must not be two groups.
 func TestGroupsWithoutCycle(t *testing.T) {
 	var list []*catalog.Resource

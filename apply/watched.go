@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"time"
+
 	"bolt/apply/resource"
 	"bolt/catalog"
 )
@@ -8,7 +10,14 @@ import (
 // A Watched is a resource whose state can change after the run.
 type Watched struct {
 	Ref     catalog.Ref
-	Watches []resource.Watch // at least one
+	Watches []resource.Watch // at least one, unless Once is set
+	// Once is set if the resource is not checked again (poll of Meta is negative). Otherwise Poll is the time between two checks, in place of
+	// events; 0 if there is none.
+	Once bool
+	Poll time.Duration
+	// Limit is the number of checks in a second, of which Burst can come at once; 0 for the limits of package watch.
+	Limit float64
+	Burst int
 	// Scheduled is set if a schedule can exclude the resource now, and allow it later.
 	Scheduled bool
 	// Noop is set if the resource is never changed.
@@ -19,15 +28,20 @@ type Watched struct {
 // the catalog. Resources that tags exclude are not among them.
 func (r *Run) Watched() (list []Watched) {
 	for _, st := range r.steps {
-		if st.item == nil || r.excluded(st) != "" {
+		if st.item == nil || st.meta.Hidden || r.excluded(st) != "" {
+			continue
+		}
+		if st.meta.Poll < 0 {
+			list = append(list, Watched{Ref: st.ref, Once: true})
 			continue
 		}
 		watches := []resource.Watch{{Poll: true}}
-		if w, is := st.item.(resource.Watcher); is {
+		if w, is := st.item.(resource.Watcher); is && st.meta.Poll == 0 {
 			watches = w.Watch(r.host)
 		}
 		if len(watches) > 0 {
-			list = append(list, Watched{Ref: st.ref, Watches: watches, Scheduled: st.meta.schedule != "", Noop: st.noop(&r.o)})
+			list = append(list, Watched{Ref: st.ref, Watches: watches, Scheduled: st.meta.schedule != "", Noop: st.noop(&r.o),
+				Poll: st.meta.Poll, Limit: st.meta.Limit, Burst: st.meta.Burst})
 		}
 	}
 	return list

@@ -35,6 +35,8 @@ const (
 	busyPause = 500 * time.Millisecond
 	// freshen is how often the directory of contents gets a new time, so that no other run removes it as stale.
 	freshen = time.Hour
+	// maxEvery is the longest time between two checks of a resource with a limit.
+	maxEvery = 10 * 365 * 24 * time.Hour
 )
 
 // Watch applies a catalog, and then each resource again whose state may have changed, until the input ends. It returns the exit code
@@ -122,6 +124,16 @@ type attached struct {
 	byPath map[inotify.Path][]catalog.Ref
 	all    []catalog.Ref
 	polled map[catalog.Ref]bool
+	due    time.Time                    // of polled
+	own    map[catalog.Ref]*period      // of resources with a time of their own
+	once   map[catalog.Ref]bool         // are not checked again
+	limits map[catalog.Ref]watch.Budget // of resources with a limit of their own
+}
+
+// A period is the time between two checks of a resource.
+type period struct {
+	every time.Duration
+	due   time.Time
 }
 
 // A pack is an input of bolt.
@@ -247,18 +259,21 @@ func (a *attached) keep(ctx context.Context) *frame.Done {
 		}
 	}()
 	done := &frame.Done{}
-	due := time.Now().Add(watch.DefaultPoll)
 	fresh := time.Now()
 	a.loop.Poll = func(now time.Time) ([]catalog.Ref, time.Duration) {
 		if now.Sub(fresh) > freshen {
 			_ = os.Chtimes(a.dir.Path(incomingName, a.q.Run), now, now) // only for the clean-up of other runs
 			fresh = now
 		}
-		if left := due.Sub(now); left > 0 {
-			return nil, left
+		return a.overdue(now)
+	}
+	a.loop.Budget = func(ref catalog.Ref) watch.Budget {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if own, is := a.limits[ref]; is {
+			return own
 		}
-		due = now.Add(watch.DefaultPoll)
-		return a.overdue(), watch.DefaultPoll
+		return watch.Checks
 	}
 	a.loop.Every = func() []catalog.Ref {
 		a.mu.Lock()
@@ -287,15 +302,32 @@ func (a *attached) keep(ctx context.Context) *frame.Done {
 	return done
 }
 
-// overdue returns the resources that have no events, and those that failed or were skipped.
-func (a *attached) overdue() (refs []catalog.Ref) {
+// overdue returns the resources whose time for a check has come, and the time until the next one: each minute, those that have no
+// events and those that failed or were skipped; others have a time of their own.
+func (a *attached) overdue(now time.Time) (refs []catalog.Ref, next time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	refs = slices.Collect(maps.Keys(a.polled))
-	for ref := range a.wrong {
-		refs = append(refs, ref)
+	switch {
+	case a.due.IsZero():
+		a.due = now.Add(watch.DefaultPoll)
+	case !now.Before(a.due):
+		a.due = now.Add(watch.DefaultPoll)
+		refs = slices.Collect(maps.Keys(a.polled))
+		for ref := range a.wrong {
+			if !a.once[ref] {
+				refs = append(refs, ref)
+			}
+		}
 	}
-	return refs
+	next = a.due.Sub(now)
+	for ref, p := range a.own {
+		if !now.Before(p.due) {
+			p.due = now.Add(p.every)
+			refs = append(refs, ref)
+		}
+		next = min(next, p.due.Sub(now))
+	}
+	return refs, next
 }
 
 // touch takes changes of files.
@@ -401,8 +433,20 @@ func (a *attached) aim(applied *apply.Run) {
 	byPath, polled := make(map[inotify.Path][]catalog.Ref), make(map[catalog.Ref]bool)
 	var paths []inotify.Path
 	var all []catalog.Ref
+	own, once, limits := make(map[catalog.Ref]*period), make(map[catalog.Ref]bool), make(map[catalog.Ref]watch.Budget)
 	for _, w := range applied.Watched() {
+		if w.Once {
+			once[w.Ref] = true
+			continue
+		}
 		all = append(all, w.Ref)
+		if w.Limit > 0 {
+			limits[w.Ref] = watch.Budget{Burst: w.Burst, Every: time.Duration(min(float64(time.Second)/w.Limit, float64(maxEvery)))}
+		}
+		if w.Poll > 0 {
+			own[w.Ref] = &period{w.Poll, time.Now().Add(w.Poll)}
+			continue
+		}
 		if w.Scheduled {
 			polled[w.Ref] = true
 		}
@@ -419,8 +463,9 @@ func (a *attached) aim(applied *apply.Run) {
 		}
 	}
 	a.mu.Lock()
-	a.byPath, a.all, a.polled = byPath, all, polled
+	a.byPath, a.all, a.polled, a.own, a.once, a.limits = byPath, all, polled, own, once, limits
 	a.mu.Unlock()
+	a.loop.Repoll()
 	lost := a.files.Set(paths)
 	for p, err := range lost {
 		a.poll(byPath[p])

@@ -58,12 +58,15 @@ type Loop struct {
 	Poll func(now time.Time) (refs []catalog.Ref, next time.Duration)
 	// Every returns all resources that TouchAll stands for.
 	Every func() []catalog.Ref
+	// Budget returns the budget for checks of a resource; nil stands for Checks.
+	Budget func(ref catalog.Ref) Budget
 	// Slowed is called when the budget of a resource for changes is used up; not again before it is full again.
 	Slowed func(ref catalog.Ref)
 
 	mu      sync.Mutex
 	touched map[catalog.Ref]bool
 	all     bool
+	repoll  bool
 	wake    chan struct{}
 
 	checks, changes map[catalog.Ref]*bucket
@@ -95,6 +98,23 @@ func (l *Loop) TouchAll() {
 	l.signal()
 }
 
+// Repoll calls Poll soon, because the times of resources have changed.
+func (l *Loop) Repoll() {
+	l.mu.Lock()
+	l.repoll = true
+	l.mu.Unlock()
+	l.signal()
+}
+
+// repolled reports whether Repoll was called, once.
+func (l *Loop) repolled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.repoll
+	l.repoll = false
+	return was
+}
+
 func (l *Loop) signal() {
 	select {
 	case l.wake <- struct{}{}:
@@ -114,14 +134,18 @@ func (l *Loop) take(now time.Time) (refs map[catalog.Ref]bool, wait time.Duratio
 	}
 	refs = make(map[catalog.Ref]bool)
 	for r := range l.touched {
-		late := max(of(l.checks, r, Checks, now).wait(), of(l.changes, r, Changes, now).wait())
+		with := Checks
+		if l.Budget != nil {
+			with = l.Budget(r)
+		}
+		late := max(of(l.checks, r, with, now).wait(), of(l.changes, r, Changes, now).wait())
 		if late > 0 {
 			if wait == 0 || late < wait {
 				wait = late
 			}
 			continue
 		}
-		of(l.checks, r, Checks, now).use()
+		of(l.checks, r, with, now).use()
 		delete(l.touched, r)
 		refs[r] = true
 	}
@@ -155,6 +179,11 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		if ctx.Err() != nil {
 			return
+		}
+		if l.repolled() {
+			polled, next := l.Poll(time.Now())
+			l.Touch(polled...)
+			poll.Reset(next)
 		}
 		var refs map[catalog.Ref]bool
 		if refs, later = l.take(time.Now()); len(refs) == 0 {

@@ -182,6 +182,44 @@ func TestNoise(t *testing.T) {
 	})
 }
 
+// TestOwnBudget has mgmt's example limit1: 0.2 events in a second, of which 5 can come at once.
+func TestOwnBudget(t *testing.T) {
+	l := New()
+	l.Budget = func(r catalog.Ref) Budget {
+		if r == ref("a") {
+			return Budget{5, 5 * time.Second}
+		}
+		return Checks
+	}
+	looping(t, l, func(seen *log) {
+		for range 59000 {
+			l.Touch(ref("a"))
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if n := len(seen.lines); n < 5+10 || n > 5+12 {
+			t.Errorf("%d checks in a minute, want 5 at once and then one in 5 s", n)
+		}
+	})
+}
+
+// TestRepoll changes the time of the next poll.
+func TestRepoll(t *testing.T) {
+	l := New()
+	var polled []catalog.Ref
+	l.Poll = func(time.Time) ([]catalog.Ref, time.Duration) { return polled, time.Hour }
+	looping(t, l, func(seen *log) {
+		time.Sleep(time.Second)
+		polled = []catalog.Ref{ref("p")}
+		l.Repoll()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(seen.lines) != 1 {
+			t.Errorf("%v", seen.lines)
+		}
+	})
+}
+
 // TestPoll checks resources at their times.
 func TestPoll(t *testing.T) {
 	l := New()

@@ -136,7 +136,8 @@ func (r *Run) sort(place map[*step]int) {
 	r.steps = sorted
 }
 
-// gather adds the rest of a group to a batch. Members that are not applied now, or whose semaphores are not free, stay in the queue.
+// gather adds the rest of a group to a batch. Members that are not applied now, that cannot be made from what they receive, or whose
+// semaphores are not free, stay in the queue.
 func (s *scheduler) gather(ctx context.Context, batch []*attempt) []*attempt {
 	first := batch[0]
 	var members []*step

@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"bolt/apply"
 	"bolt/apply/provider"
 	"bolt/apply/provider/hosttest"
+	"bolt/apply/report"
+	"bolt/catalog"
+	"bolt/format/ordered"
 )
 
 // TestSendRecv has senders and receivers, which are declared in the wrong order.
@@ -119,6 +123,63 @@ func TestRecvErrors(t *testing.T) {
 		_, err := hosttest.Try(t, hosttest.Host(t), provider.All(), false, strings.Split(c.resources, "\n")...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.resources, err, c.want)
+		}
+	}
+}
+
+// TestGraphSendRecv applies a graph, whose keys are applied in groups. A value that arrives wrong does not disturb the
+// others of its group.
+func TestGraphSendRecv(t *testing.T) {
+	c := &catalog.Catalog{Graph: true}
+	recv := func(param, kind, name, key string) *ordered.Map {
+		return ordered.Of(param, ordered.Of("kind", kind, "name", name, "key", key))
+	}
+	for _, r := range []struct {
+		typ, title string
+		params     *ordered.Map
+	}{
+		{"Kv", "late", ordered.Of(catalog.RecvParam, recv("value", "kv", "first", "value"))},
+		{"Kv", "wrong", ordered.Of(catalog.RecvParam, recv("value", "value", "copy", "any"))},
+		{"Kv", "also late", ordered.Of(catalog.RecvParam, recv("value", "kv", "first", "value"))},
+		{"Kv", "unsent", ordered.Of(catalog.RecvParam, recv("value", "kv", "none", "value"))},
+		{"Kv", "first", ordered.Of("value", "x")},
+		{"Kv", "none", ordered.Of()},
+		{"Value", "number", ordered.Of("any", int64(5))},
+		{"Value", "copy", ordered.Of(catalog.RecvParam, recv("any", "value", "number", "any"))},
+		{"Notify", "secret", ordered.Of(catalog.RecvParam, recv("message", "password", "p", "password"), "meta", ordered.Of("retry", int64(1)))},
+		{"Password", "p", ordered.Of()},
+		{"Value", "hidden", ordered.Of("any", "x", "meta", ordered.Of("hidden", true))},
+		{"Notify", "of hidden", ordered.Of(catalog.RecvParam, recv("message", "value", "hidden", "any"))},
+	} {
+		if err := c.Add(&catalog.Resource{Ref: catalog.Ref{Type: r.typ, Title: r.title}, Kind: catalog.KindType, Params: r.params}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := apply.Prepare(c, hosttest.Host(t), apply.Options{Types: provider.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	if _, err := run.Apply(t.Context(), func(r *report.Result) {
+		text := string(r.Status) + " " + r.Reason
+		for _, e := range r.Events {
+			text += e.Message
+		}
+		got[r.Ref.String()] = text
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]string{
+		"Kv[late]": "changed value changed from absent to x", "Kv[also late]": "changed value changed from absent to x",
+		"Kv[wrong]":  "failed The parameter value must be a string, and received an integer (it was received)",
+		"Kv[unsent]": "skipped it receives value from Kv[none], which sent no value in this run",
+		"Kv[first]":  "changed value changed from absent to x", "Kv[none]": "unchanged ",
+		"Value[number]": "unchanged ", "Value[copy]": "unchanged ", "Password[p]": "changed a password was made",
+		"Notify[secret]": "changed message was logged", "Value[hidden]": "skipped it is hidden",
+		"Notify[of hidden]": "skipped it receives message from Value[hidden], which was skipped",
+	} {
+		if got[ref] != want {
+			t.Errorf("%s: got %q, want %q", ref, got[ref], want)
 		}
 	}
 }

@@ -127,8 +127,8 @@ func TestErrors(t *testing.T) {
 	for params, want := range map[string]string{
 		`{"value":"x","skiplessthan":true}`:                     `value must be a whole number, because of skiplessthan, and is "x"`,
 		`{"value":{"sensitive":"hunter2"},"skiplessthan":true}`: "value must be a whole number, because of skiplessthan",
-		`{"value":"1","skiplessthan":"perhaps"}`:                "skiplessthan must be true or false",
-		`{"value":"1","skipcmpstyle":"float"}`:                  "skipcmpstyle must be int (0) or string (1)",
+		`{"value":"1","skiplessthan":"perhaps"}`:                "skiplessthan cannot be \"perhaps\"",
+		`{"value":"1","skipcmpstyle":"float"}`:                  "skipcmpstyle cannot be \"float\"",
 		`{"value":["a"]}`:                                       "value must be a string",
 		`{"key":""}`:                                            "key must be a text of 1 to 1024 bytes",
 		`{"value":"` + strings.Repeat("x", maxValue+1) + `"}`:   "must not have more than 1 MiB",

@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 		`{"length":0}`:        "length must be from 1 to 65535",
 		`{"length":70000}`:    "length must be from 1 to 65535",
 		`{"length":"x"}`:      "length must be a whole number",
-		`{"saved":"perhaps"}`: "saved must be true or false",
+		`{"saved":"perhaps"}`: `saved cannot be "perhaps"`,
 	} {
 		if _, err := hosttest.Try(t, hosttest.Host(t), known, false, `Password[p] `+params); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", params, err)

@@ -250,13 +250,14 @@ func (s *scheduler) adjacent(a, b int) bool {
 	return true
 }
 
-// wanted reports whether Options.Only has a step, or its refresh is due. A generated resource is wanted with its generator.
+// wanted reports whether Options.Only has a step, its refresh is due, or it receives something new. A generated resource is wanted with its generator.
 func (s *scheduler) wanted(st *step) bool {
-	return s.o.Only == nil || st.parent != nil || s.o.Only[st.ref] || st.refreshes > 0 || st.wouldRefresh > 0
+	return s.o.Only == nil || st.parent != nil || s.o.Only[st.ref] || st.refreshes > 0 || st.wouldRefresh > 0 || st.woken
 }
 
 // ignore goes past a step that is not wanted.
 func (s *scheduler) ignore(st *step) {
+	st.sent = s.o.Sent[st.ref]
 	s.close(st)
 	s.leave(st, s.o.Failed[st.ref])
 }
@@ -387,7 +388,7 @@ func (s *scheduler) conclude(a *attempt) {
 		}
 		s.summary.Audited[st.ref] = a.found
 	}
-	st.send(a)
+	s.send(a)
 	s.signal(a)
 	s.end(st, &a.result)
 }

@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"bolt/apply/report"
 	"bolt/apply/resource"
@@ -18,6 +19,12 @@ import (
 type receipt struct {
 	param, key string
 	from       *step
+}
+
+// Sent is what a resource has sent to others.
+type Sent struct {
+	values map[string]any // by key
+	secret bool           // nothing of it must be shown
 }
 
 // connect connects the steps that send with those that receive.
@@ -38,14 +45,31 @@ func (p *preparation) connect() {
 			}
 			from.resource.Sends = append(from.resource.Sends, x.Key)
 			to.receipts = append(to.receipts, receipt{x.Param, x.Key, from})
+			from.receivers = append(from.receivers, to)
 		}
 	}
 }
 
-// send keeps the values that the item of a finished attempt sends.
-func (s *step) send(a *attempt) {
-	if from, is := s.item.(resource.Sender); is && !a.failed() {
-		s.sent, s.sentSecret = from.Sent()
+// send keeps the values that the item of a finished attempt sends, and wakes the receivers of new ones.
+func (s *scheduler) send(a *attempt) {
+	st := a.s
+	from, is := st.item.(resource.Sender)
+	if !is || a.failed() || len(st.receivers) == 0 {
+		return
+	}
+	before := s.o.Sent[st.ref]
+	values, secret := from.Sent()
+	if len(values) == 0 {
+		st.sent = before
+		return
+	}
+	st.sent = Sent{values, secret}
+	if s.o.Sent == nil {
+		return
+	}
+	s.o.Sent[st.ref] = st.sent
+	for _, to := range st.receivers {
+		to.woken = to.woken || !reflect.DeepEqual(st.sent, before)
 	}
 }
 
@@ -56,7 +80,7 @@ func (s *step) notSent() string {
 		switch {
 		case x.from.status == report.Skipped:
 			return fmt.Sprintf("it receives %s from %s, which was skipped", x.param, x.from.ref)
-		case x.from.sent[x.key] == nil && !x.from.uncertain():
+		case x.from.sent.values[x.key] == nil && !x.from.uncertain():
 			return fmt.Sprintf("it receives %s from %s, which sent no %s in this run", x.param, x.from.ref, x.key)
 		}
 	}
@@ -86,16 +110,16 @@ func (s *scheduler) receive(st *step) (ended *attempt) {
 	made := *st.resource
 	made.Params, made.Secrets = made.Params.Clone(), append([]string{}, made.Secrets...)
 	for _, x := range st.receipts {
-		if x.from.sentSecret {
+		if x.from.sent.secret {
 			made.Secrets = append(made.Secrets, x.param)
 		}
-		made.Params.Set(x.param, x.from.sent[x.key])
+		made.Params.Set(x.param, x.from.sent.values[x.key])
 	}
 	st.resource = &made
 	s.conceal(st)
 	item, err := st.typ.New(st.resource)
 	for _, x := range st.receipts {
-		v := x.from.sent[x.key]
+		v := x.from.sent.values[x.key]
 		if problem := types.Receivable(st.ref.Type, x.param, v); problem != "" {
 			err = &resource.ParamError{Param: x.param, Problem: problem}
 		} else if hasNUL(v) && !mayHaveNUL(x.param) {

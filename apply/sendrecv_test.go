@@ -3,6 +3,7 @@ package apply_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,5 +182,69 @@ func TestGraphSendRecv(t *testing.T) {
 		if got[ref] != want {
 			t.Errorf("%s: got %q, want %q", ref, got[ref], want)
 		}
+	}
+}
+
+// TestSentInWatch applies parts of a catalog, one after the other, as a watch does.
+func TestSentInWatch(t *testing.T) {
+	dir := t.TempDir()
+	recv := func(kind, name, key string) *ordered.Map {
+		return ordered.Of("content", ordered.Of("kind", kind, "name", name, "key", key))
+	}
+	h, sent := hosttest.Host(t), make(map[catalog.Ref]apply.Sent)
+	check := func(text string, only ...catalog.Ref) string {
+		t.Helper()
+		c := &catalog.Catalog{}
+		for _, r := range []struct {
+			typ, title string
+			params     *ordered.Map
+		}{
+			{"Value", "v", ordered.Of("any", text)},
+			{"Exec", "e", ordered.Of("command", "echo x >> "+dir+"/ran; echo out", "provider", "shell")},
+			{"File", dir + "/v", ordered.Of("recv", recv("value", "v", "any"))},
+			{"File", dir + "/e", ordered.Of("recv", recv("exec", "e", "output"))},
+		} {
+			if err := c.Add(&catalog.Resource{Ref: catalog.Ref{Type: r.typ, Title: r.title}, Kind: catalog.KindType, Params: r.params}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := apply.Options{Types: provider.All(), Sent: sent}
+		if only != nil {
+			o.Only = make(map[catalog.Ref]bool)
+			for _, ref := range only {
+				o.Only[ref] = true
+			}
+		}
+		run, err := apply.Prepare(c, h, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		if _, err := run.Apply(t.Context(), func(r *report.Result) {
+			lines = append(lines, strings.ReplaceAll(r.Ref.String(), dir, "")+" "+string(r.Status))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(lines)
+		return strings.Join(lines, ", ")
+	}
+	file := func(name string) string {
+		data, _ := os.ReadFile(dir + name)
+		return string(data)
+	}
+	if got, want := check("a"), "Exec[e] changed, File[/e] changed, File[/v] changed, Value[v] unchanged"; got != want {
+		t.Errorf("first: %s", got)
+	}
+	if err := os.WriteFile(dir+"/e", []byte("by hand"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := check("a", catalog.Ref{Type: "File", Title: dir + "/e"}); got != "File[/e] changed" || file("/e") != "out\n" || file("/ran") != "x\n" {
+		t.Errorf("a receiver: %s, %q, the command ran %q", got, file("/e"), file("/ran"))
+	}
+	if got := check("a", catalog.Ref{Type: "Value", Title: "v"}); got != "Value[v] unchanged" {
+		t.Errorf("a sender of the same value: %s", got)
+	}
+	if got := check("b", catalog.Ref{Type: "Value", Title: "v"}); got != "File[/v] changed, Value[v] unchanged" || file("/v") != "b" {
+		t.Errorf("a sender of a new value: %s, %q", got, file("/v"))
 	}
 }

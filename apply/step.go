@@ -46,11 +46,12 @@ type step struct {
 
 	receipts []receipt // the parameters that it receives
 	received bool      // the item has their values
-	// These are set when the step has ended.
-	status     report.Status
-	sent       map[string]any // by key; nil values are not sent
-	sentSecret bool           // what it sent must not be shown
-	wouldSend  bool           // a refresh that noop prevents can change what it sends
+	woken    bool      // one of these values is new
+	// receivers are the steps that receive from this one. The others are set when the step has ended.
+	receivers []*step
+	status    report.Status
+	sent      Sent
+	wouldSend bool // a refresh that noop prevents can change what it sends
 }
 
 type link struct {

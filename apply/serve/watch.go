@@ -65,7 +65,7 @@ func (m *Machine) attach(ctx context.Context, q *Request, in io.Reader, s *sende
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName)); err != nil {
+	if err := errors.Join(dir.Make(catalogsName), dir.Make(incomingName), dir.Make(incomingName+"/"+q.Run), dir.Make(backupsName), dir.Make(stateName)); err != nil {
 		return nil, err
 	}
 	files, err := inotify.New()
@@ -75,6 +75,7 @@ func (m *Machine) attach(ctx context.Context, q *Request, in io.Reader, s *sende
 	a := &attached{
 		m: m, q: q, s: s, dir: dir, store: bundle.NewStore(dir.Path(incomingName, q.Run)), files: files, loop: watch.New(),
 		catalogs: make(chan *pack, 1), contents: make(chan *pack), gone: make(chan struct{}), byPath: make(map[inotify.Path][]catalog.Ref), wrong: make(map[catalog.Ref]report.Status),
+		sent: make(map[catalog.Ref]apply.Sent),
 	}
 	defer (&run{dir: dir, q: q}).clean()
 	var wg sync.WaitGroup
@@ -114,6 +115,7 @@ type attached struct {
 	number int  // of the last check
 	// wrong are the resources that failed or were skipped at their last check.
 	wrong map[catalog.Ref]report.Status
+	sent  map[catalog.Ref]apply.Sent // of all checks
 
 	changed []catalog.Ref // in the last check
 
@@ -358,7 +360,7 @@ func (a *attached) poll(lists ...[]catalog.Ref) {
 // check applies resources; nil for all. An error means that nothing was changed.
 func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame.Done, error) {
 	a.number++
-	t := &turn{id: a.q.Run, only: refs}
+	t := &turn{id: a.q.Run, only: refs, sent: a.sent}
 	if refs == nil {
 		t.prepared = a.aim
 	} else {

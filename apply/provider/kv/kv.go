@@ -9,6 +9,7 @@ package kv
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,11 @@ func greaterInt(a, b string) bool {
 	m, _ := strconv.ParseInt(a, 10, 64) // New has checked it
 	n, err := strconv.ParseInt(strings.TrimSpace(b), 10, 64)
 	return err != nil || m > n
+}
+
+// Watch returns the file of the store.
+func (x *item) Watch(h *resource.Host) []resource.Watch {
+	return []resource.Watch{{Path: filepath.Join(h.State, fileName)}}
 }
 
 func (x *item) Read(ctx context.Context, h *resource.Host) error {

@@ -73,6 +73,15 @@ func (p *item) file(h *resource.Host) (string, error) {
 	return filepath.Join(h.State, "password-"+hex.EncodeToString(sum[:])), nil
 }
 
+// Watch returns the file of the password.
+func (p *item) Watch(h *resource.Host) []resource.Watch {
+	name, err := p.file(h)
+	if err != nil {
+		return nil // Read fails
+	}
+	return []resource.Watch{{Path: name}}
+}
+
 // Read looks for the file of the password.
 func (p *item) Read(_ context.Context, h *resource.Host) error {
 	name, err := p.file(h)

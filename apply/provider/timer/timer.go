@@ -39,6 +39,9 @@ func (t Item) Interval() time.Duration { return t.interval }
 // Parallel reports that a timer does not wait for other items.
 func (Item) Parallel() {}
 
+// Watch returns no sources of events but the interval.
+func (Item) Watch(*resource.Host) []resource.Watch { return nil }
+
 // Read finds nothing, because a timer has no state on the host.
 func (Item) Read(context.Context, *resource.Host) error { return nil }
 

@@ -25,6 +25,9 @@ func (valueType) New(r *resource.Resource) (resource.Item, error) {
 
 func (item) Parallel() {}
 
+// Watch returns no sources of events: a value has no state.
+func (item) Watch(*resource.Host) []resource.Watch { return nil }
+
 func (item) Read(context.Context, *resource.Host) error { return nil }
 
 func (item) Plan() ([]resource.Change, error) { return nil, nil }

@@ -51,9 +51,8 @@ type Options struct {
 	// Only are the resources that are looked at, and those that their changes refresh; nil for all. The other resources count as they were: a
 	// resource of Failed has failed, so that all that depends on it is skipped. They have no results.
 	Only, Failed map[catalog.Ref]bool
-	// Sent is what resources have sent to others in earlier runs of the same watch, and Apply adds to it; nil for a single run. It counts for
-	// resources that are not looked at, or that now send nothing. If a resource sends something new, those that receive it are
-	// looked at, too.
+	// Sent has the values that resources sent in earlier runs of the same watch, and Apply adds to it; nil for a single run. They count for
+	// resources that are not looked at, or that now send nothing. The receivers of a new value are looked at, too.
 	Sent map[catalog.Ref]Sent
 	// Workers is the number of Parallel items that are applied at a time; 0 for 64.
 	Workers int

@@ -21,7 +21,7 @@ type receipt struct {
 	from       *step
 }
 
-// Sent is what a resource has sent to others.
+// Sent has the values that a resource has sent to others.
 type Sent struct {
 	values map[string]any // by key
 	secret bool           // nothing of it must be shown

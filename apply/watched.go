@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"slices"
 	"time"
 
 	"bolt/apply/resource"
@@ -20,6 +21,8 @@ type Watched struct {
 	Burst int
 	// Scheduled is set if a schedule can exclude the resource now, and allow it later.
 	Scheduled bool
+	// After are the resources directly after a resource whose Watches have Every.
+	After []catalog.Ref
 	// Noop is set if the resource is never changed.
 	Noop bool
 }
@@ -39,12 +42,37 @@ func (r *Run) Watched() (list []Watched) {
 		if w, is := st.item.(resource.Watcher); is && st.meta.Poll == 0 {
 			watches = w.Watch(r.host)
 		}
-		if len(watches) > 0 {
-			list = append(list, Watched{Ref: st.ref, Watches: watches, Scheduled: st.meta.schedule != "", Noop: st.noop(&r.o),
-				Poll: st.meta.Poll, Limit: st.meta.Limit, Burst: st.meta.Burst})
+		if len(watches) == 0 {
+			continue
 		}
+		w := Watched{Ref: st.ref, Watches: watches, Scheduled: st.meta.schedule != "", Noop: st.noop(&r.o),
+			Poll: st.meta.Poll, Limit: st.meta.Limit, Burst: st.meta.Burst}
+		if slices.ContainsFunc(watches, func(w resource.Watch) bool { return w.Every > 0 }) {
+			w.After = st.next()
+		}
+		list = append(list, w)
 	}
 	return list
+}
+
+// next returns the resources directly after a step. The members of a container are such ones, too.
+func (s *step) next() (refs []catalog.Ref) {
+	seen := make(map[*step]bool)
+	var walk func(*step)
+	walk = func(from *step) {
+		for _, l := range from.after {
+			switch {
+			case seen[l.to]:
+			case l.to.item != nil:
+				refs = append(refs, l.to.ref)
+			default:
+				walk(l.to)
+			}
+			seen[l.to] = true
+		}
+	}
+	walk(s)
+	return refs
 }
 
 // excluded returns the reason for which tags exclude a step; "" if they do not.

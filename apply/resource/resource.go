@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"bolt/apply/report"
 	"bolt/catalog"
@@ -144,6 +145,8 @@ type Watch struct {
 	Mounts bool
 	// Poll is set if changes have no event, so that the item is read from time to time.
 	Poll bool
+	// Every is the time between two events that are not about the item itself, but about those that come directly after it.
+	Every time.Duration
 }
 
 // A Reader is a Type that reads the states of many resources at once, such as with one query

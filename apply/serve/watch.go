@@ -122,14 +122,15 @@ type attached struct {
 	storing  sync.Mutex // guards store
 	fetching sync.Mutex // held while a content is requested
 
-	mu     sync.Mutex // guards the following
-	byPath map[inotify.Path][]catalog.Ref
-	all    []catalog.Ref
-	polled map[catalog.Ref]bool
-	due    time.Time                    // of polled
-	own    map[catalog.Ref]*period      // of resources with a time of their own
-	once   map[catalog.Ref]bool         // are not checked again
-	limits map[catalog.Ref]watch.Budget // of resources with a limit of their own
+	mu      sync.Mutex // guards the following
+	byPath  map[inotify.Path][]catalog.Ref
+	all     []catalog.Ref
+	polled  map[catalog.Ref]bool
+	due     time.Time                    // of polled
+	own     map[catalog.Ref]*period      // of resources with a time of their own
+	once    map[catalog.Ref]bool         // are not checked again
+	limits  map[catalog.Ref]watch.Budget // of resources with a limit of their own
+	tickers []*ticker
 }
 
 // A period is the time between two checks of a resource.
@@ -267,7 +268,9 @@ func (a *attached) keep(ctx context.Context) *frame.Done {
 			_ = os.Chtimes(a.dir.Path(incomingName, a.q.Run), now, now) // only for the clean-up of other runs
 			fresh = now
 		}
-		return a.overdue(now)
+		refs, next := a.overdue(now)
+		more, sooner := a.ticks(now)
+		return append(refs, more...), min(next, sooner)
 	}
 	a.loop.Budget = func(ref catalog.Ref) watch.Budget {
 		a.mu.Lock()
@@ -328,6 +331,28 @@ func (a *attached) overdue(now time.Time) (refs []catalog.Ref, next time.Duratio
 			refs = append(refs, ref)
 		}
 		next = min(next, p.due.Sub(now))
+	}
+	return refs, next
+}
+
+// A ticker lets resources be checked at intervals.
+type ticker struct {
+	every time.Duration
+	next  time.Time
+	refs  []catalog.Ref
+}
+
+// ticks returns the resources whose interval has passed, and the time until the next one. An interval that was missed counts once.
+func (a *attached) ticks(now time.Time) (refs []catalog.Ref, next time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next = watch.DefaultPoll
+	for _, t := range a.tickers {
+		if !t.next.After(now) {
+			refs = append(refs, t.refs...)
+			t.next = now.Add(t.every)
+		}
+		next = min(next, t.next.Sub(now))
 	}
 	return refs, next
 }
@@ -436,6 +461,7 @@ func (a *attached) aim(applied *apply.Run) {
 	var paths []inotify.Path
 	var all []catalog.Ref
 	own, once, limits := make(map[catalog.Ref]*period), make(map[catalog.Ref]bool), make(map[catalog.Ref]watch.Budget)
+	var tickers []*ticker
 	for _, w := range applied.Watched() {
 		if w.Once {
 			once[w.Ref] = true
@@ -453,6 +479,10 @@ func (a *attached) aim(applied *apply.Run) {
 			polled[w.Ref] = true
 		}
 		for _, source := range w.Watches {
+			if source.Every > 0 {
+				tickers = append(tickers, &ticker{source.Every, time.Now().Add(source.Every), w.After})
+				continue
+			}
 			if source.Path == "" {
 				polled[w.Ref] = true
 				continue
@@ -465,7 +495,7 @@ func (a *attached) aim(applied *apply.Run) {
 		}
 	}
 	a.mu.Lock()
-	a.byPath, a.all, a.polled, a.own, a.once, a.limits = byPath, all, polled, own, once, limits
+	a.byPath, a.all, a.polled, a.own, a.once, a.limits, a.tickers = byPath, all, polled, own, once, limits, tickers
 	a.mu.Unlock()
 	a.loop.Repoll()
 	lost := a.files.Set(paths)

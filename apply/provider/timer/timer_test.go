@@ -22,8 +22,11 @@ func TestOnce(t *testing.T) {
 
 func TestInterval(t *testing.T) {
 	item, err := timer.Type().New(&resource.Resource{Params: ordered.Of("interval", int64(30))})
-	if err != nil || item.(timer.Item).Interval() != 30*time.Second {
-		t.Errorf("got %v, %v", item, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := item.(resource.Watcher).Watch(resource.NewHost()); len(got) != 1 || got[0] != (resource.Watch{Every: 30 * time.Second}) {
+		t.Errorf("got %v", got)
 	}
 	for _, c := range []struct {
 		v    any

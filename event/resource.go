@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Applied has the outcomes of a catalog's resources on one target.
@@ -33,6 +34,8 @@ type Resource struct {
 	Reason    string // why it was skipped
 	Place     string // of the declaration, FILE:LINE; "" if it has none
 	Changes   []Change
+	// At is the time of a check of a watch; zero for the one result of a run.
+	At time.Time
 }
 
 // A Change is the change of one property of a resource, or a refresh.

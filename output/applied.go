@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"slices"
 	"strings"
+	"time"
 
 	"bolt/event"
 	"bolt/internal/nodeset"
@@ -71,16 +72,38 @@ func (h *human) resource(r *event.Resource) {
 	}
 }
 
+// putRight prints the outcome of a resource in a watch, with its time.
+func (h *human) putRight(e event.TargetResource) {
+	r := e.Resource
+	if !h.o.Verbose && r.Status != "failed" {
+		return
+	}
+	head := r.At.Format(time.TimeOnly) + " " + e.Target.SafeName() + ": "
+	for i, line := range h.resourceLines(r) {
+		if i == 0 || len(r.Changes) > 1 && strings.HasPrefix(line, h.refOf(r)) {
+			line = head + line
+		} else {
+			line = strings.Repeat(" ", len(head)) + line
+		}
+		h.println(line)
+	}
+}
+
 // hides reports whether a resource is not printed: it was skipped, or only failures are printed, or Stream
 // has printed it.
 func (h *human) hides(r *event.Resource) bool {
 	return r.Status == "skipped" || h.lines != nil || !h.o.Verbose && r.Status != "failed"
 }
 
+// refOf returns the beginning of the lines about a resource.
+func (h *human) refOf(r *event.Resource) string {
+	color := map[string]string{"failed": layout.Red, "changed": layout.Green, "noop": layout.Yellow}[r.Status]
+	return layout.Paint(color, h.o.Color, safetext.TerminalString(r.Ref)) + ": "
+}
+
 // resourceLines returns the lines about a resource.
 func (h *human) resourceLines(r *event.Resource) (lines []string) {
-	color := map[string]string{"failed": layout.Red, "changed": layout.Green, "noop": layout.Yellow}[r.Status]
-	ref := layout.Paint(color, h.o.Color, safetext.TerminalString(r.Ref)) + ": "
+	ref := h.refOf(r)
 	if len(r.Changes) == 0 { // nothing else is known after the connection was lost
 		return []string{ref + r.Status + safetext.TerminalString(reasonOf(r))}
 	}

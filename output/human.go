@@ -73,7 +73,10 @@ func (h *human) Event(_ context.Context, e event.Event) error {
 			h.lines.write(e)
 		}
 	case event.TargetResource:
-		if h.lines != nil && e.Resource.Status != "skipped" {
+		switch {
+		case !e.Resource.At.IsZero():
+			h.putRight(e)
+		case h.lines != nil && e.Resource.Status != "skipped":
 			text := strings.Join(h.resourceLines(e.Resource), "\n") + "\n"
 			h.lines.write(event.TargetOutput{Target: e.Target, Data: []byte(text)})
 		}

@@ -100,6 +100,12 @@ type LocalAction interface {
 	Here() bool
 }
 
+// A LastingAction is an action that may go on until the context ends. Then all targets are in progress at once.
+type LastingAction interface {
+	Action
+	Lasts() bool
+}
+
 // Site is the place of an action: one target with its connection.
 type Site struct {
 	Target *inventory.Target
@@ -132,7 +138,11 @@ func (r *Runner) Run(ctx context.Context, action Action, targets []*inventory.Ta
 	told := &telling{stop: stop, sink: sink}
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(r.opts.Concurrency, len(targets)) {
+	workers := min(r.opts.Concurrency, len(targets))
+	if l, is := action.(LastingAction); is && l.Lasts() {
+		workers = len(targets)
+	}
+	for range workers {
 		wg.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1

@@ -92,16 +92,9 @@ func (a *Apply) Object() string { return "" }
 // Do applies the catalog of one target.
 func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	t := site.Target
-	c, err := a.catalog(ctx, site)
-	if e, is := errors.AsType[*factsError](err); is {
-		return e.error
-	}
+	c, err := a.catalog(ctx, site, a.Compile)
 	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		site.Result.Err = &event.Error{Kind: kindCompile, Msg: fmt.Sprintf("Apply failed to compile for %s: %s", t.SafeName(), err), Class: event.ClassFailed, Details: &ordered.Map{}}
-		return nil
+		return a.uncompiled(ctx, site, err)
 	}
 	for _, take := range a.Compiled {
 		if err := take(ctx, t, c); err != nil {
@@ -125,18 +118,30 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	return err
 }
 
+// uncompiled makes the result of a target without a catalog. It returns an error that is not one of the code.
+func (a *Apply) uncompiled(ctx context.Context, site *run.Site, err error) error {
+	if e, is := errors.AsType[*factsError](err); is {
+		return e.error
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	site.Result.Err = &event.Error{Kind: kindCompile, Msg: fmt.Sprintf("Apply failed to compile for %s: %s", site.Target.SafeName(), err), Class: event.ClassFailed, Details: &ordered.Map{}}
+	return nil
+}
+
 // A factsError is the error for facts that cannot be found.
 type factsError struct{ error }
 
 // catalog finds the facts of a target and compiles its catalog. Facts are collected if the manifest reads unknown facts. So a
 // manifest that reads none costs no further command on the target.
-func (a *Apply) catalog(ctx context.Context, site *run.Site) (*catalog.Catalog, error) {
+func (a *Apply) catalog(ctx context.Context, site *run.Site, compile CompileFunc) (*catalog.Catalog, error) {
 	if a.Collect == nil || !a.eager.Load() {
 		facts, err := a.Facts(ctx, site)
 		if err != nil {
 			return nil, &factsError{err}
 		}
-		c, err := a.compile(ctx, site.Target, facts, a.Collect != nil)
+		c, err := a.compile(ctx, compile, site.Target, facts, a.Collect != nil)
 		if !errors.Is(err, ErrMoreFacts) {
 			return c, err
 		}
@@ -146,17 +151,17 @@ func (a *Apply) catalog(ctx context.Context, site *run.Site) (*catalog.Catalog, 
 	if err != nil {
 		return nil, &factsError{err}
 	}
-	return a.compile(ctx, site.Target, facts, false)
+	return a.compile(ctx, compile, site.Target, facts, false)
 }
 
-func (a *Apply) compile(ctx context.Context, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error) {
+func (a *Apply) compile(ctx context.Context, compile CompileFunc, t *inventory.Target, facts *ordered.Map, partial bool) (*catalog.Catalog, error) {
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return a.Compile(ctx, t, facts, partial)
+	return compile(ctx, t, facts, partial)
 }
 
 // result fills in the result of a target.

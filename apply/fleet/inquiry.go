@@ -73,7 +73,7 @@ func (q *Inquiry) ended(ctx context.Context, site *run.Site, f *frame.Fate) erro
 	if err != nil {
 		return err
 	}
-	c, err := a.compile(ctx, site.Target, facts, false)
+	c, err := a.compile(ctx, a.Compile, site.Target, facts, false)
 	if err != nil {
 		return err
 	}

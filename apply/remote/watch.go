@@ -23,6 +23,8 @@ type Round struct {
 	Outcome
 	// First is set for the first check of a catalog.
 	First bool
+	// Refused is set if the machine refused the catalog, with the reason in Error. The catalog before it stays.
+	Refused bool
 }
 
 // Watch applies a catalog as Apply does, and then lets the helper apply each resource again whose state may have changed. It
@@ -174,8 +176,14 @@ func (w *watching) replace(r *results, job *Job) {
 		return
 	}
 	w.mu.Lock()
-	w.then = p
+	same := w.then == nil && w.now.sum == p.sum
+	if !same {
+		w.then = p
+	}
 	w.mu.Unlock()
+	if same {
+		return
+	}
 	r.propose(job, p.expected)
 	w.send(frame.TypePack, input)
 }
@@ -185,9 +193,10 @@ func (w *watching) took(round func(*Round)) func(*Round) {
 	return func(r *Round) {
 		if r.First {
 			w.mu.Lock()
-			if w.then != nil {
-				w.now, w.then = w.then, nil
+			if w.then != nil && !r.Refused {
+				w.now = w.then
 			}
+			w.then = nil
 			w.mu.Unlock()
 		}
 		round(r)
@@ -261,7 +270,7 @@ func (r *results) round(body []byte) error {
 		if err := r.check(&in.Done); err != nil {
 			return err
 		}
-	} else {
+	} else if in.Refused == nil {
 		n := r.counts
 		if n.Unchanged = in.Counts.Unchanged; n != in.Counts || n.Unchanged < 0 {
 			return errors.New("its counts differ from its results")
@@ -269,9 +278,19 @@ func (r *results) round(body []byte) error {
 		r.counts = in.Counts
 	}
 	if in.First && w.job != nil {
-		r.job, r.expected, w.job, w.expected = w.job, w.expected, nil, nil
+		if in.Refused == nil {
+			r.job, r.expected = w.job, w.expected
+		}
+		w.job, w.expected = nil, nil
 	}
-	out := &Round{First: in.First, Outcome: Outcome{Counts: r.counts, Stopped: in.Stopped, Error: safeMessage(in.Error), Owed: in.Owed}}
+	if in.Refused != nil {
+		refused := &RefusedError{Label: r.label, Refusal: *in.Refused}
+		for i, m := range refused.Messages {
+			refused.Messages[i] = safeMessage(m)
+		}
+		in.Error = refused.Error()
+	}
+	out := &Round{First: in.First, Refused: in.Refused != nil, Outcome: Outcome{Counts: r.counts, Stopped: in.Stopped, Error: safeMessage(in.Error), Owed: in.Owed}}
 	r.counts, r.generated, w.seen = frame.Counts{}, nil, nil
 	r.used.Store(0)
 	w.took(out)

@@ -146,6 +146,57 @@ func TestWatchContent(t *testing.T) {
 	}
 }
 
+// TestWatchEdit replaces the catalog: only what differs is applied, and a wrong catalog leaves the old one in force.
+func TestWatchEdit(t *testing.T) {
+	p := newPlace(t)
+	a, b, c := filepath.Join(p.dir, "a"), filepath.Join(p.dir, "b"), filepath.Join(p.dir, "c")
+	w := p.watch(t, &remote.Job{Catalog: parse(t, nil, file(a, "1"), file(b, "1"))})
+	edit := func(list ...resource) {
+		t.Helper()
+		job := &remote.Job{Node: "n1", Catalog: parse(t, nil, list...)}
+		w.take(job)
+		w.next <- job
+	}
+	edit(file(a, "1"), file(b, "2"), file(c, "2"))
+	if line := w.wait(t, "round first=true"); line != "round first=true changed=2 failed=0 " {
+		t.Errorf("%s", line)
+	}
+	expect(t, b, "2")
+	write(t, c, "wrong")
+	w.wait(t, "File["+c+"] changed")
+	edit(file(a, "3"), resource{"type": "File", "title": b, "parameters": map[string]any{"mode": "nonsense"}})
+	if line := w.wait(t, "round first=true"); !strings.Contains(line, "mistake") {
+		t.Errorf("%s", line)
+	}
+	expect(t, a, "1")
+	write(t, b, "wrong")
+	w.wait(t, "File["+b+"] changed")
+	expect(t, b, "2")
+	edit(file(a, "4"))
+	w.wait(t, "round first=true")
+	expect(t, a, "4")
+	write(t, b, "free")
+	write(t, a, "wrong")
+	w.wait(t, "File["+a+"] changed")
+	expect(t, b, "free")
+	w.end(t)
+}
+
+// TestWatchFailed has a file that cannot be made. When it can, it is made at once, and so is the file that depends on it.
+func TestWatchFailed(t *testing.T) {
+	p := newPlace(t)
+	first, second := filepath.Join(p.dir, "missing", "first"), filepath.Join(p.dir, "second")
+	after := file(second, "x")
+	after["parameters"].(map[string]any)["require"] = "File[" + first + "]"
+	w := p.watch(t, &remote.Job{Catalog: parse(t, nil, file(first, "x"), after)})
+	if err := os.Mkdir(filepath.Dir(first), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(t, "File["+second+"] changed")
+	expect(t, first, "x")
+	w.end(t)
+}
+
 // TestWatchBusy lets another run work while a watch is attached.
 func TestWatchBusy(t *testing.T) {
 	p := newPlace(t)

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +93,10 @@ func (m *Machine) attach(ctx context.Context, q *Request, in io.Reader, s *sende
 	wg.Go(func() {
 		if err := files.Run(a.touch); err != nil {
 			a.warn("Files are not watched any more, so they are checked once a minute: %v", err)
-			a.poll(slices.Collect(maps.Values(a.byPath))...)
+			a.mu.Lock()
+			lists := slices.Collect(maps.Values(a.byPath))
+			a.mu.Unlock()
+			a.poll(lists...)
 		}
 	})
 	return a.keep(ctx), nil
@@ -111,7 +115,7 @@ type attached struct {
 	catalogs, contents chan *pack    // what bolt has sent: a catalog, or contents only
 	gone               chan struct{} // closed when bolt has left
 
-	run    *run // of the catalog
+	run, aimed *run // of the catalog, and the one whose sources of events are watched
 	number int  // of the last check
 	// wrong are the resources that failed or were skipped at their last check.
 	wrong map[catalog.Ref]report.Status
@@ -299,12 +303,87 @@ func (a *attached) keep(ctx context.Context) *frame.Done {
 		a.report(done, false)
 		return watch.Outcome{Changed: a.changed}
 	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case p := <-a.catalogs:
+				a.loop.Call(ctx, func(ctx context.Context) { a.edit(ctx, p) })
+			}
+		}
+	})
 	a.loop.Run(ctx)
+	wg.Wait()
 	done.Stopped = a.stop.reason
 	if done.Stopped == frame.StopLeft {
 		done.Stopped = ""
 	}
 	return done
+}
+
+// edit replaces the catalog by a newer one, and applies what differs. If that cannot be applied, the catalog before it stays.
+func (a *attached) edit(ctx context.Context, p *pack) {
+	before := a.run
+	q := *a.q
+	q.Catalog, p.run.q = sumOf(p.run.text), &q
+	r, err := a.complete(p)
+	if errors.Is(err, errLeft) {
+		return
+	}
+	var done *frame.Done
+	if err == nil && bundle.HasSecrets(r.catalog) {
+		q.Catalog = ""
+	}
+	for err == nil {
+		refs := differing(before.catalog, r.catalog)
+		a.run = r
+		done, err = a.check(context.WithoutCancel(ctx), refs)
+		if _, busy := errors.AsType[*runlog.BusyError](err); !busy {
+			break
+		}
+		select { // another run works
+		case <-ctx.Done():
+			return
+		case <-time.After(busyPause):
+			err = nil
+		}
+	}
+	if err != nil {
+		a.run = before
+		a.s.message(frame.TypeRound, &frame.Round{First: true, Done: frame.Done{Refused: refusal(err)}})
+		return
+	}
+	a.mu.Lock()
+	maps.DeleteFunc(a.wrong, func(ref catalog.Ref, _ report.Status) bool { return r.catalog.Find(ref) == nil })
+	a.mu.Unlock()
+	a.report(done, true)
+}
+
+// differing returns the resources of a catalog that differ from those of the catalog before it, or that depend on all
+// resources of a type.
+func differing(before, now *catalog.Catalog) map[catalog.Ref]bool {
+	refs := make(map[catalog.Ref]bool)
+	for _, r := range now.Resources() {
+		old := before.Find(r.Ref)
+		if old == nil || r.Type == "Concat_file" || r.Type == "Resources" || !same(before, old, now, r) {
+			refs[r.Ref] = true
+		}
+	}
+	return refs
+}
+
+// same reports whether two catalogs have the same resource.
+func same(before *catalog.Catalog, old *catalog.Resource, now *catalog.Catalog, r *catalog.Resource) bool {
+	text := func(c *catalog.Catalog, r *catalog.Resource) string {
+		out, err := json.Marshal([]any{r.Params, r.Tags, r.Virtual, c.Files[catalog.FileKey(r.Ref)], c.Trees[r.Title]})
+		if err != nil {
+			return "" // it was read from JSON
+		}
+		return string(out)
+	}
+	return text(before, old) == text(now, r)
 }
 
 // overdue returns the resources whose time for a check has come, and the time until the next one: each minute, those that have no
@@ -386,11 +465,12 @@ func (a *attached) poll(lists ...[]catalog.Ref) {
 func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame.Done, error) {
 	a.number++
 	t := &turn{id: a.q.Run, only: refs, sent: a.sent}
-	if refs == nil {
-		t.prepared = a.aim
-	} else {
+	if refs != nil {
 		t.id, t.late = fmt.Sprintf("%s-%d", a.q.Run, a.number), true
 		t.failed = a.around(refs)
+	}
+	if a.run != a.aimed {
+		t.prepared = a.aim
 	}
 	waiting, end := a.m.heeding(ctx)
 	lock, err := a.dir.Lock(waiting, frame.Holder{Run: t.id, Node: a.q.Node, By: a.q.by(), PID: os.Getpid(), Start: time.Now(), Watch: true})
@@ -457,6 +537,7 @@ func (a *attached) report(done *frame.Done, first bool) {
 
 // aim watches the sources of the resources of a catalog.
 func (a *attached) aim(applied *apply.Run) {
+	a.aimed = a.run
 	byPath, polled := make(map[inotify.Path][]catalog.Ref), make(map[catalog.Ref]bool)
 	var paths []inotify.Path
 	var all []catalog.Ref

@@ -68,13 +68,14 @@ type Loop struct {
 	all     bool
 	repoll  bool
 	wake    chan struct{}
+	calls   chan func(context.Context)
 
 	checks, changes map[catalog.Ref]*bucket
 }
 
 // New returns a Loop without functions.
 func New() *Loop {
-	return &Loop{touched: make(map[catalog.Ref]bool), wake: make(chan struct{}, 1), checks: make(map[catalog.Ref]*bucket), changes: make(map[catalog.Ref]*bucket)}
+	return &Loop{touched: make(map[catalog.Ref]bool), wake: make(chan struct{}, 1), calls: make(chan func(context.Context)), checks: make(map[catalog.Ref]*bucket), changes: make(map[catalog.Ref]*bucket)}
 }
 
 // Touch marks resources that may have changed. It can be called from any goroutine.
@@ -113,6 +114,16 @@ func (l *Loop) repolled() bool {
 	was := l.repoll
 	l.repoll = false
 	return was
+}
+
+// Call runs f between two checks, and returns after it. It does nothing when ctx has ended.
+func (l *Loop) Call(ctx context.Context, f func(context.Context)) {
+	done := make(chan struct{})
+	select {
+	case l.calls <- func(ctx context.Context) { defer close(done); f(ctx) }:
+		<-done
+	case <-ctx.Done():
+	}
 }
 
 func (l *Loop) signal() {
@@ -162,9 +173,7 @@ func (l *Loop) Run(ctx context.Context) {
 	for {
 		var budget <-chan time.Time
 		if later > 0 {
-			t := time.NewTimer(later)
-			defer t.Stop()
-			budget = t.C
+			budget = time.After(later)
 		}
 		select {
 		case <-ctx.Done():
@@ -176,6 +185,9 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-l.wake:
 			l.settle(ctx)
 		case <-budget:
+		case f := <-l.calls:
+			f(ctx)
+			continue
 		}
 		if ctx.Err() != nil {
 			return

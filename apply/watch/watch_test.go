@@ -16,6 +16,7 @@ func ref(title string) catalog.Ref { return catalog.Ref{Type: "File", Title: tit
 
 // A log is the checks of a loop, with their times since the start.
 type log struct {
+	ctx   context.Context
 	start time.Time
 	lines []string
 	times []time.Duration
@@ -36,7 +37,7 @@ func (l *log) add(refs map[catalog.Ref]bool) {
 func looping(t *testing.T, l *Loop, f func(*log)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		seen := &log{start: time.Now()}
+		seen := &log{ctx: t.Context(), start: time.Now()}
 		check := l.Check
 		l.Check = func(ctx context.Context, refs map[catalog.Ref]bool) Outcome {
 			seen.add(refs)
@@ -49,7 +50,7 @@ func looping(t *testing.T, l *Loop, f func(*log)) {
 			l.Poll = func(time.Time) ([]catalog.Ref, time.Duration) { return nil, time.Hour }
 		}
 		// The channel must belong to the bubble.
-		l.wake = make(chan struct{}, 1)
+		l.wake, l.calls = make(chan struct{}, 1), make(chan func(context.Context))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -247,5 +248,31 @@ func TestAgain(t *testing.T) {
 		l.Touch(ref("a"))
 		time.Sleep(time.Minute)
 		want(t, seen, "4ms a", "1.008s a", "2.012s a")
+	})
+}
+
+// TestCall calls a function, which is not called during a check.
+func TestCall(t *testing.T) {
+	l := New()
+	checking := false
+	l.Check = func(context.Context, map[catalog.Ref]bool) Outcome {
+		checking = true
+		time.Sleep(time.Second)
+		checking = false
+		return Outcome{}
+	}
+	looping(t, l, func(seen *log) {
+		l.Touch(ref("a"))
+		time.Sleep(500 * time.Millisecond)
+		called := false
+		l.Call(seen.ctx, func(context.Context) {
+			called = true
+			if checking {
+				t.Error("it was called during a check")
+			}
+		})
+		if !called {
+			t.Error("it was not called")
+		}
 	})
 }

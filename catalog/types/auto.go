@@ -572,11 +572,3 @@ func (a *auto) keystore(r *catalog.Resource) {
 		a.at(path.Dir(target))
 	}
 }
-
-// nameOf returns the name of a resource.
-func nameOf(r *catalog.Resource) string {
-	if name, is := r.Params.Value("name").(string); is {
-		return name
-	}
-	return r.Title
-}

@@ -18,6 +18,9 @@ func (o *Rolling) Bind(b *cli.Binder) {
 	b.Optional("pause", &o.pause)
 }
 
+// Batches reports whether the targets are divided into batches.
+func (o *Rolling) Batches() bool { return o.serial.Given }
+
 // Parse returns the division into batches.
 func (o *Rolling) Parse() (*run.Rolling, error) {
 	r := &run.Rolling{}

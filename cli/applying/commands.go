@@ -41,6 +41,7 @@ type Options struct {
 	collect  bool         // facts
 	carryOn  bool         // after a lost connection
 	state    string       // a directory
+	watch    WatchOptions
 }
 
 // Bind reads the flags.
@@ -59,6 +60,10 @@ func (o *Options) Bind(b *cli.Binder) {
 	b.Text("engine", &o.engine)
 	b.Switch("continue", &o.carryOn)
 	b.Text("state", &o.state)
+	o.watch.Bind(b)
+	if o.watch.on {
+		o.Results.Stream = true
+	}
 }
 
 // Check rejects invalid values.
@@ -71,6 +76,9 @@ func (o *Options) Check() error {
 	}
 	if o.sema != "" && o.engine == fleet.EnginePuppet {
 		return cli.Errorf("Option '--sema' limits bolt's engine, so it cannot be used with '--engine puppet'")
+	}
+	if err := o.checkWatch(); err != nil {
+		return err
 	}
 	return o.Options.Check()
 }
@@ -118,20 +126,25 @@ func (v *Invocation) Manifest(ctx context.Context, o *ManifestOptions) error {
 	if err != nil {
 		return err
 	}
-	return v.apply(ctx, &o.Options, site.Source{Name: source.Name, Text: source.Text})
+	return v.apply(ctx, &o.Options, site.Source{Name: source.Name, Text: source.Text}, o.files)
 }
 
-// apply applies the resources that a program declares.
-func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) error {
+// apply applies the resources that a program declares. files are the files of the program.
+func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source, files []string) error {
 	code, err := site.New(environment.Name, v.Code, []site.Source{source})
 	if err != nil {
 		return err
+	}
+	edits := fleet.NewEdits()
+	if o.watch.on {
+		end := v.follow(ctx, files, source, edits)
+		defer end()
 	}
 	var lost atomic.Bool // a report
 	wanted := listed(o.tags)
 	tags := fleet.NewTags(wanted)
 	err = v.Act(ctx, &o.Options, event.Apply, "", func(targets []*inventory.Target) (run.Action, error) {
-		action, err := v.prepare(o, code, len(targets))
+		action, d, err := v.prepare(o, code, len(targets))
 		if err != nil {
 			return nil, err
 		}
@@ -142,6 +155,9 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 			}
 			action.Report = append(action.Report, v.sendReports(func() { lost.Store(true) }))
 		}
+		if o.watch.on {
+			return v.watching(o, action, d, edits, len(targets)), nil
+		}
 		return action, nil
 	})
 	if tags.Missed() {
@@ -150,15 +166,15 @@ func (v *Invocation) apply(ctx context.Context, o *Options, source site.Source) 
 	return cli.Failed(lost.Load(), err)
 }
 
-// prepare returns the action that applies the resources of a program.
-func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.Apply, error) {
-	m := &fleet.Manifest{Site: code, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { v.Say(t.Name, l) }}
-	action, err := v.Action(m, &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Sema: count(o.sema), Continue: o.carryOn}, o.engine)
+// prepare returns the action that applies the resources of a program, and the way in which it does so.
+func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.Apply, *fleet.Delivery, error) {
+	d := &fleet.Delivery{Noop: o.noop, Tags: listed(o.tags), SkipTags: listed(o.skip), Sema: count(o.sema), Continue: o.carryOn}
+	action, err := v.Action(v.manifest(code), d, o.engine)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := v.findFacts(action, o.collect); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if k := v.Keeper(o.state); k != nil {
 		action.Report = append(action.Report, k.Keep(fleet.Origin{}))
@@ -166,19 +182,24 @@ func (v *Invocation) prepare(o *Options, code *site.Site, targets int) (*fleet.A
 	if o.report.Given {
 		reports, err := fleet.NewReports(o.report.Text, targets)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		action.Report = append(action.Report, reports.Write)
 	}
 	if o.graph.Given {
 		graphs, err := fleet.NewGraphs(o.graph.Text)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		action.Compiled = append(action.Compiled, graphs.Before)
 		action.Report = append(action.Report, graphs.After)
 	}
-	return action, nil
+	return action, d, nil
+}
+
+// manifest returns the compiler of a program.
+func (v *Invocation) manifest(code *site.Site) *fleet.Manifest {
+	return &fleet.Manifest{Site: code, Timeout: v.Timeout, Log: func(_ context.Context, t *inventory.Target, l eval.Log) { v.Say(t.Name, l) }}
 }
 
 // ResourceOptions are the options of puppet resource.

@@ -46,7 +46,7 @@ func (v *Invocation) Policy(ctx context.Context, o *PolicyOptions) error {
 				Hint: "Run 'bolt policy show' to list the policies, or add the name of the class to policies in bolt-project.yaml"}
 		}
 	}
-	return v.apply(ctx, &o.Options, site.Source{Text: "include " + strings.Join(names, ", ")})
+	return v.apply(ctx, &o.Options, site.Source{Text: "include " + strings.Join(names, ", ")}, nil)
 }
 
 // NewPolicy carries out policy new.

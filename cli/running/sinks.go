@@ -37,7 +37,7 @@ func (v *Invocation) Show(o *acting.Results, targets int, stop context.CancelCau
 	if fold, can := o.Folds(), output.Names(output.Folds); fold != "" && !slices.Contains(can, v.Format.Name) {
 		return Shown{}, cli.Errorf("Option '%s' works with the formats %s only, not with %s", fold, strings.Join(can, " and "), v.Format)
 	}
-	s, err := v.ForAction(output.Options{Format: v.Format, Verbose: o.Verbose, Stream: v.Config.Stream, Fold: o.Fold, Diff: o.Diff}, targets)
+	s, err := v.ForAction(output.Options{Format: v.Format, Verbose: o.Verbose, Stream: v.Config.Stream || o.Stream, Fold: o.Fold, Diff: o.Diff}, targets)
 	return Shown{s, stop}, err
 }
 

@@ -216,6 +216,8 @@ func (s system) flags() []cli.Flag {
 		{Name: "collect-facts", Negatable: true, Section: secPuppet, On: onApply, Strict: true, Help: "Collect the facts of each target if the manifest reads a fact that the inventory does not have, and store them (default). Facts of the inventory override them.",
 			Negative: "Use the facts of the inventory, and those that \"bolt facts collect\" has stored."},
 		{Name: "continue", Section: secPuppet, On: onApply, Strict: true, Help: "If the connection to a target is lost, apply the rest of the catalog there all the same. By default, the resource that is being applied is finished, and the rest is skipped."},
+		{Name: "watch", Section: secPuppet, On: onApply, Strict: true, Help: "Stay connected after the run, and put each resource right again whose state changes. Changed code is applied, too. ^C ends the watch."},
+		{Name: "converged-timeout", Arg: "SECONDS", Section: secPuppet, On: onApply, Strict: true, Help: "With --watch: end when no target has changed anything for this time, such as 60 or 5m."},
 		{Name: "pretty", Section: secPuppet, On: onDump, Strict: true, Help: "Print each element of a tree on a line of its own, as \"puppet parser dump --pretty\" does."},
 		{Name: "tasks", Section: secPuppet, On: onPuppet, Strict: true, Help: "Read the program by the rules of plans. Files in a folder called plans are read so anyway."},
 		{Name: "node", Arg: "NAME", Section: secPuppet, On: onNodes, Strict: true, Help: "Compile for this node (its certname), which need not be a target. --facts gives its facts."},

@@ -133,20 +133,24 @@ type Independent interface{ Independent() }
 // that is not a Watcher is read again from time to time.
 type Watcher interface{ Watch(h *Host) []Watch }
 
-// A Watch is a source of events. Exactly one of its fields is set, except that Tree belongs to Path.
+// A Watch is a source of events: a path, or the time.
 type Watch struct {
 	// Path is an absolute path. Each change of the file, of its metadata or of a directory above it is an event. The file does not
 	// need to exist. If Tree is set, each change of a file below it is an event, too.
 	Path string
 	Tree bool
-	// Unit is the name of a systemd unit, such as "cron.service".
-	Unit string
-	// Mounts stands for the table of mounted file systems.
-	Mounts bool
-	// Poll is set if changes have no event, so that the item is read from time to time.
+	// Poll is set if changes can have no event, so that the item is read from time to time.
 	Poll bool
 	// Every is the time between two events that are not about the item itself, but about those that come directly after it.
 	Every time.Duration
+}
+
+// Paths returns the Watches of paths.
+func Paths(paths ...string) (list []Watch) {
+	for _, p := range paths {
+		list = append(list, Watch{Path: p})
+	}
+	return list
 }
 
 // A Reader is a Type that reads the states of many resources at once, such as with one query

@@ -151,3 +151,17 @@ func isNumber(text string) bool {
 	_, err := strconv.ParseInt(text, 10, 64)
 	return err == nil
 }
+
+// Watch implements resource.Watcher.
+func (g *group) Watch(h *resource.Host) []resource.Watch {
+	return resource.Paths(h.Path("/etc/group"), h.Path("/etc/gshadow"))
+}
+
+// Watch implements resource.Watcher.
+func (u *user) Watch(h *resource.Host) []resource.Watch {
+	list := resource.Paths(h.Path("/etc/passwd"), h.Path("/etc/shadow"), h.Path("/etc/group"))
+	if len(u.keys) > 0 {
+		list = append(list, resource.Watch{Poll: true})
+	}
+	return list
+}

@@ -28,3 +28,6 @@ func (item) Do(context.Context, *resource.Host, *resource.Change) error { return
 
 // Refresh implements resource.Refresher: an anchor passes refreshes on.
 func (item) Refresh(context.Context, *resource.Host, []resource.Change) error { return nil }
+
+// Watch implements resource.Watcher: an anchor has no state.
+func (item) Watch(*resource.Host) []resource.Watch { return nil }

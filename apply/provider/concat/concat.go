@@ -268,3 +268,6 @@ func read(ctx context.Context, h *resource.Host, r *resource.Resource) (string, 
 	}
 	return "", err
 }
+
+// Watch implements resource.Watcher.
+func (f *file) Watch(*resource.Host) []resource.Watch { return resource.Paths(f.path) }

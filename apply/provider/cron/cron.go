@@ -319,3 +319,11 @@ func read(ctx context.Context, h *resource.Host, user string) (table, error) {
 	}
 	return nil, fmt.Errorf("the crontab of %s cannot be read: crontab exited with code %d: %s", user, out.Code, strings.TrimSpace(text))
 }
+
+// Watch implements resource.Watcher. crontab(1) keeps the tables in directories that differ between systems.
+func (*item) Watch(h *resource.Host) (list []resource.Watch) {
+	for _, dir := range spools {
+		list = append(list, resource.Watch{Path: h.Path(dir), Tree: true})
+	}
+	return list
+}

@@ -202,3 +202,16 @@ func (x *item) shown(c *command) string {
 	}
 	return c.String()
 }
+
+// Watch implements resource.Watcher. The state of an exec is that of its conditions; without conditions, it runs only when the
+// catalog is applied as a whole.
+func (e *item) Watch(*resource.Host) []resource.Watch {
+	if e.refreshonly {
+		return nil
+	}
+	list := resource.Paths(e.creates...)
+	if len(e.onlyif)+len(e.unless) > 0 {
+		list = append(list, resource.Watch{Poll: true})
+	}
+	return list
+}

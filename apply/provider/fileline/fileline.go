@@ -305,3 +305,6 @@ func toLatin1(text string) (string, bool) {
 	}
 	return string(b), true
 }
+
+// Watch implements resource.Watcher.
+func (i *item) Watch(*resource.Host) []resource.Watch { return resource.Paths(i.path) }

@@ -353,3 +353,6 @@ func (i *subsetting) add(words []string) []string {
 	}
 	return slices.Insert(words, at, word)
 }
+
+// Watch implements resource.Watcher.
+func (i *item) Watch(*resource.Host) []resource.Watch { return resource.Paths(i.path) }

@@ -252,3 +252,8 @@ func readLines(file string) (lines []*line, err error) {
 	}
 	return lines, nil
 }
+
+// Watch implements resource.Watcher. The table of mounted file systems has no events that inotify can see.
+func (x *item) Watch(h *resource.Host) []resource.Watch {
+	return []resource.Watch{{Path: x.file(h)}, {Poll: true}}
+}

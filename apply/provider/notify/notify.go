@@ -68,3 +68,6 @@ func (n *item) Do(_ context.Context, h *resource.Host, _ *resource.Change) error
 	h.Logf(n.r.Ref, n.level, "%s%s", path, message)
 	return nil
 }
+
+// Watch implements resource.Watcher: a message has no state. It is sent when the catalog is applied as a whole.
+func (*item) Watch(*resource.Host) []resource.Watch { return nil }

@@ -329,3 +329,19 @@ func (it *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) er
 // Refresh implements resource.Refresher: as in Puppet, none of these managers reinstalls a package, and the refresh
 // counts as carried out.
 func (it *item) Refresh(context.Context, *resource.Host, []resource.Change) error { return nil }
+
+// Watch implements resource.Watcher. Each manager of a distribution replaces files of its database. The versions that can be installed
+// change in other ways, and the packages of languages have no database.
+func (x *item) Watch(h *resource.Host) []resource.Watch {
+	var list []resource.Watch
+	if x.wish == latest || x.provider != "" {
+		list = append(list, resource.Watch{Poll: true})
+	}
+	for _, path := range databases {
+		list = append(list, resource.Watch{Path: h.Path(path), Tree: true})
+	}
+	return list
+}
+
+// databases are those of dpkg, rpm (two places), apk and pacman.
+var databases = []string{"/var/lib/dpkg/status", "/var/lib/rpm", "/usr/lib/sysimage/rpm", "/lib/apk/db", "/var/lib/pacman/local"}

@@ -337,3 +337,16 @@ func (s *Store) All(ctx context.Context, path string) ([]Record, error) {
 	}
 	return list, nil
 }
+
+// Watch implements resource.Watcher. The files of an item whose places are not known are read from time to time.
+func (i *Item) Watch(h *resource.Host) []resource.Watch {
+	places, err := i.Places(context.Background(), h)
+	if err != nil {
+		return []resource.Watch{{Poll: true}}
+	}
+	var list []resource.Watch
+	for _, p := range places {
+		list = append(list, resource.Watch{Path: p.Path})
+	}
+	return list
+}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"bolt/apply/report"
 	"bolt/apply/resource"
@@ -224,4 +225,22 @@ func (x *item) stop(ctx context.Context, h *resource.Host) error {
 		return must(ctx, h, c)
 	}
 	return x.m.stop(ctx, h, x)
+}
+
+// Watch implements resource.Watcher. systemd makes a link in the directory of units for each unit that starts, and removes it when the
+// unit stops, for whatever reason. It enables units by links, too. That needs no connection to the message bus, and no process that
+// waits. The links are not an interface that systemd promises, so the state is also read from time to time, with one call for all services.
+func (x *item) Watch(h *resource.Host) []resource.Watch {
+	unit := x.name
+	if !strings.Contains(unit, ".") {
+		unit += ".service"
+	}
+	list := []resource.Watch{{Poll: true}}
+	if x.ensure != "" {
+		list = append(list, resource.Watch{Path: h.Path("/run/systemd/units/invocation:" + unit)})
+	}
+	if x.enable != "" {
+		list = append(list, resource.Watch{Path: h.Path("/etc/systemd/system"), Tree: true})
+	}
+	return list
 }

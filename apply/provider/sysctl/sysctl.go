@@ -251,3 +251,12 @@ func write(path, value string) error {
 	_, err = f.WriteString(value + "\n")
 	return cmp.Or(err, f.Close())
 }
+
+// Watch implements resource.Watcher. The kernel reports no changes of its parameters.
+func (x *item) Watch(h *resource.Host) []resource.Watch {
+	list := []resource.Watch{{Path: h.Path("/etc/sysctl.d"), Tree: true}, {Path: h.Path("/etc/sysctl.conf")}, {Poll: true}}
+	if x.target != "" {
+		list = append(list, resource.Watch{Path: x.target})
+	}
+	return list
+}

@@ -318,3 +318,6 @@ func (t *item) removal(c candidate) *resource.Resource {
 	}
 	return r
 }
+
+// Watch implements resource.Watcher. Files become old without an event.
+func (*item) Watch(*resource.Host) []resource.Watch { return []resource.Watch{{Poll: true}} }

@@ -306,3 +306,12 @@ func (f *file) write(h *resource.Host) error {
 	}
 	return os.Chmod(at, 0o644)
 }
+
+// Watch implements resource.Watcher.
+func (x *item) Watch(h *resource.Host) []resource.Watch {
+	list := []resource.Watch{{Poll: true}} // reposdir of the configuration can name other directories
+	for _, dir := range defaultDirs {
+		list = append(list, resource.Watch{Path: h.Path(dir), Tree: true})
+	}
+	return list
+}

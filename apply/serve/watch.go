@@ -323,7 +323,7 @@ func (a *attached) keep(ctx context.Context) *frame.Done {
 	return done
 }
 
-// edit replaces the catalog by a newer one, and applies what differs. If that cannot be applied, the catalog before it stays.
+// edit replaces the catalog by a newer catalog, and applies the resources that differ. If that cannot be applied, the catalog before it stays.
 func (a *attached) edit(ctx context.Context, p *pack) {
 	before := a.run
 	q := *a.q

@@ -203,6 +203,15 @@ func run(t *testing.T, m *machine, text string, o Options) (string, map[string]*
 	return strings.Join(m.log, "; "), results, sum
 }
 
+// things returns the set of the resources with these titles.
+func things(titles ...string) map[catalog.Ref]bool {
+	set := make(map[catalog.Ref]bool)
+	for _, t := range titles {
+		set[catalog.Ref{Type: "Thing", Title: t}] = true
+	}
+	return set
+}
+
 func statuses(results map[string]*report.Result) string {
 	var list []string
 	for title, r := range results {
@@ -251,6 +260,12 @@ func TestApply(t *testing.T) {
 		{"generated resources refresh what their generator notifies", "a make=g notify=Thing[b]\nb", Options{}, "do g x; refresh b 0", "a:unchanged b:changed+ g:changed"},
 		{"generated resources of a skipped one", "a make=g tag=t", Options{SkipTags: []string{"t"}}, "", "a:skipped"},
 		{"a refresh that an interrupted run owes", "a\nb", Options{Refreshes: []catalog.Ref{{Type: "Thing", Title: "b"}}}, "refresh b 0", "a:unchanged b:changed+"},
+		{"only some resources", "a change=x\nb change=x\nc change=x require=Thing[a]", Options{Only: things("c")}, "do c x", "c:changed"},
+		{"only one, and what it notifies", "a change=x notify=Thing[b]\nb notify=Thing[c]\nc\nd change=x", Options{Only: things("a")}, "do a x; refresh b 0; refresh c 0", "a:changed b:changed+ c:changed+"},
+		{"only one, which is as wanted", "a notify=Thing[b]\nb change=x", Options{Only: things("a")}, "", "a:unchanged"},
+		{"only what depends on a failure before", "a change=x\nb change=x require=Thing[a]\nc change=x require=Thing[b]", Options{Only: things("c"), Failed: things("a")}, "", "c:skipped"},
+		{"only what makes others", "a make=g\nb change=x", Options{Only: things("a")}, "do g x", "a:unchanged g:changed"},
+		{"only some, with files between", "a change=x parallel=true\nb change=x\nc change=x parallel=true\nd change=x", Options{Only: things("c", "d")}, "do c x; do d x", "c:changed d:changed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log, results, _ := run(t, &machine{}, c.catalog, c.o)

@@ -513,3 +513,31 @@ func FuzzJournal(f *testing.F) {
 		}
 	})
 }
+
+// TestLockOfWatch has a run of the same node wait for the check of a watch.
+func TestLockOfWatch(t *testing.T) {
+	d := open(t)
+	check, err := d.Lock(t.Context(), frame.Holder{Run: "check", Node: "n1", Watch: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		l, err := d.Lock(t.Context(), frame.Holder{Run: "run", Node: "n1"})
+		if err == nil {
+			err = l.Unlock()
+		}
+		got <- err
+	}()
+	select {
+	case err := <-got:
+		t.Errorf("the run did not wait: %v", err)
+	case <-time.After(time.Second): // longer than a run waits for another run of the node
+	}
+	if err := check.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}

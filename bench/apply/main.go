@@ -5,6 +5,7 @@
 //   - copies: one target, compared with an ansible playbook of equal copy tasks;
 //   - fleet: many targets in the desired state, compared with the same playbook;
 //   - rollouts: many targets in the desired state: a rollout compared with a plain apply;
+//   - watch: the time in which a watch repairs a file, and the cost of its idle helper;
 //   - status: the state of a rollout of 10,000 simulated nodes.
 //
 // Contestants take turns, and figures are medians. Nothing is changed outside a temporary directory. It
@@ -37,11 +38,11 @@ func main() {
 	flag.IntVar(&b.large, "large", 1, "`turns` of each with the largest number of files")
 	sizes := flag.String("sizes", "1000,10000", "`numbers` of files of the part files")
 	flag.IntVar(&b.targets, "targets", 50, "`targets` of the parts fleet and rollouts")
-	flag.IntVar(&b.resources, "resources", 100, "`resources` of each target of the parts copies, fleet, rollouts and wire")
+	flag.IntVar(&b.resources, "resources", 100, "`resources` of each target of the parts copies, fleet, rollouts, watch and wire")
 	flag.IntVar(&b.played, "played", 10, "`resources` of each target for playbooks of the part fleet")
 	flag.IntVar(&b.plays, "playbook-runs", 1, "`turns` of playbooks on the fleet, in which each takes minutes")
 	flag.StringVar(&b.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- apply: begin --> and end, too")
-	parts := flag.String("parts", "files,wire,copies,fleet,rollouts,status", "`parts` to measure")
+	parts := flag.String("parts", "files,wire,copies,fleet,rollouts,watch,status", "`parts` to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := b.run(ctx, strings.Split(*parts, ","), strings.Split(*sizes, ","))
@@ -85,7 +86,7 @@ func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}, {"status", b.status}} {
+	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}, {"watch", b.watch}, {"status", b.status}} {
 		if slices.Contains(parts, part.name) && ctx.Err() == nil {
 			if err := part.run(ctx); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)

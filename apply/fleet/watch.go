@@ -79,7 +79,6 @@ type attachment struct {
 	first   bool // a first run has ended
 	start   time.Time
 	round   *report.Run // the check in work
-	number  int
 	changes int
 	last    map[catalog.Ref]*report.Result // of resources that are not unchanged, or were put right
 }

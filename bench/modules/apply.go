@@ -271,7 +271,7 @@ func appendPackage(all []machine.Package, r *catalog.Resource) []machine.Package
 	case version == "absent" || version == "purged":
 		return all
 	case version == "" || version[0] < '0' || version[0] > '9':
-		version = "1.0"
+		version = "99:1.0" // later than any version that a real package breaks
 	}
 	return append(all, machine.Package{Name: name, Version: version})
 }

@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"bolt/bench/measure"
@@ -36,11 +38,12 @@ func main() {
 	only := flag.String("only", "", "test only these modules, separated by `commas`")
 	apply := flag.Bool("apply", false, "apply the manifests in disposable machines too, with puppet and with bolt")
 	cache := flag.String("cache", filepath.Join(os.TempDir(), fmt.Sprintf("bolt-modules-root-%d", os.Getuid())), "`directory` for the Debian of the machines")
+	jobs := flag.Int("jobs", 2, "test `N` modules at the same time")
 	verbose := flag.Bool("v", false, "print the output of each run in a machine")
 	document := flag.String("document", "", "replace the results in this `file` too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	t := &tester{data: os.DirFS(*source), puppet: *puppet, verbose: *verbose}
+	t := &tester{data: os.DirFS(*source), puppet: *puppet, verbose: *verbose, jobs: *jobs}
 	err := machines(ctx, t, *apply, *cache)
 	if err == nil {
 		err = status(ctx, t, *bolt, *dir, *document, *only)
@@ -93,15 +96,27 @@ func status(ctx context.Context, t *tester, bolt, dir, document, only string) er
 	if err != nil {
 		return err
 	}
-	var results []result
-	for _, m := range chosen {
-		r, err := t.test(ctx, m)
-		if err != nil {
-			return err
-		}
-		results = append(results, r)
-		fmt.Fprintf(os.Stderr, "%-30s compiles: %-4s as puppet: %-4s applies: %-4s second: %-4s equal: %s\n",
-			m.name, r.compiles.cell(), r.same.cell(), r.applies.cell(), r.second.cell(), r.equal.cell())
+	results := make([]result, len(chosen))
+	errs := make([]error, len(chosen))
+	free := make(chan struct{}, max(1, t.jobs))
+	var tests sync.WaitGroup
+	for i, m := range chosen {
+		free <- struct{}{}
+		tests.Go(func() {
+			defer func() { <-free }()
+			r, err := t.test(ctx, m)
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", m.name, err)
+				return
+			}
+			results[i] = r
+			fmt.Fprintf(os.Stderr, "%-30s compiles: %-4s as puppet: %-4s applies: %-4s second: %-4s equal: %s\n",
+				m.name, r.compiles.cell(), r.same.cell(), r.applies.cell(), r.second.cell(), r.equal.cell())
+		})
+	}
+	tests.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	text := report(results)
 	fmt.Print(text)

@@ -56,6 +56,7 @@ type tester struct {
 	data                fs.FS
 	bolt, modules, work string
 	puppet, verbose     bool
+	jobs                int    // modules at the same time
 	base                string // the directory of the Debian of the machines; "" to apply nothing
 }
 

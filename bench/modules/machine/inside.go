@@ -45,6 +45,16 @@ func first(root, script string) (code int, err error) {
 			return 0, fmt.Errorf("mount %s: %w", m.kind, err)
 		}
 	}
+	// Settings of the kernel are not those of the machine alone.
+	for _, dir := range []string{"/proc/sys", "/sys"} {
+		dir = filepath.Join(root, dir)
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+			return 0, fmt.Errorf("bind %s: %w", dir, err)
+		}
+		if err := unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			return 0, fmt.Errorf("make %s read-only: %w", dir, err)
+		}
+	}
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
 		dev := filepath.Join(root, "dev", name)
 		if err := unix.Mknod(dev, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))); err != nil {

@@ -67,6 +67,9 @@ func TestRun(t *testing.T) {
 	if text, err := os.ReadFile(m.Upper + "/changed"); err != nil || string(text) != "x\n" {
 		t.Errorf("%q, %v", text, err)
 	}
+	if out, code, err := m.Run(t.Context(), "echo 60 >/proc/sys/vm/swappiness"); code == 0 || err != nil {
+		t.Errorf("a setting of the kernel was written: %s, %v", out, err)
+	}
 	if out, code, err := m.Run(t.Context(), "echo noise; exit 3"); string(out) != "noise\n" || code != 3 || err != nil {
 		t.Errorf("%q, %d, %v", out, code, err)
 	}

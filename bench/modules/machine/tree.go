@@ -15,7 +15,7 @@ import (
 )
 
 // own are the paths that are left out of comparisons: the state of puppet, bolt and apt, logs and caches.
-var own = regexp.MustCompile(`^/(tmp|srv/bolt|srv/packages|srv/modules|root|dev|proc|sys|run/puppet|` +
+var own = regexp.MustCompile(`^/(etc/(passwd|group|shadow|gshadow)-|tmp|srv/bolt|srv/packages|srv/modules|root|dev|proc|sys|run/puppet|` +
 	`(etc|run|var/cache|var/lib|var/log)/(puppet|bolt)|var/cache/(apt|debconf|ldconfig|man)|var/log/(apt|dpkg\.log|alternatives\.log)|` +
 	`var/lib/dpkg/(.*-old|lock.*|triggers/.*)|var/lib/apt/(periodic|lists|extended_states.*)|var/lib/(systemd/deb-systemd-helper.*|ucf)|.*/\.git/(index|logs)|srv/web|usr/local/share/ca-certificates)(/|$)`)
 

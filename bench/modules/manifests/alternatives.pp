@@ -1,9 +1,9 @@
-alternative_entry { '/usr/bin/vim.tiny':
+alternative_entry { '/usr/bin/sed':
   ensure   => present,
   altlink  => '/usr/bin/editor',
   altname  => 'editor',
   priority => 10,
 }
 alternatives { 'editor':
-  path => '/usr/bin/vim.tiny',
+  path => '/usr/bin/sed',
 }

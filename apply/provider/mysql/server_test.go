@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -92,6 +93,7 @@ func TestServer(t *testing.T) {
 	t.Run("databases", func(t *testing.T) { databaseSteps(t, m) })
 	t.Run("users", func(t *testing.T) { userSteps(t, m) })
 	t.Run("grants", func(t *testing.T) { grantSteps(t, m) })
+	t.Run("killed", func(t *testing.T) { killedSteps(t, m) })
 	t.Run("plugins", func(t *testing.T) { pluginSteps(t, m) })
 	t.Run("purge", func(t *testing.T) { purgeSteps(t, m) })
 	t.Run("refused", func(t *testing.T) { refusedSteps(t, m) })
@@ -166,6 +168,41 @@ func grantSteps(t *testing.T, m *providertest.Machine) {
 	m.Want("no user", m.Apply(false, `Mysql_grant[none@localhost/my.*] {"ensure":"present","privileges":["SELECT"],"table":"my.*","user":"none@localhost"}`),
 		"Mysql_grant[none@localhost/my.*] failed mysql_grant_created: change of ensure from absent to present failed: the user none@localhost does not exist")
 	m.Want("none", sql(m, "SELECT COUNT(*) FROM mysql.user WHERE user = 'none'"), "0")
+}
+
+// killedSteps stops a change of two statements after the first one, as a run that is killed does. The next run completes it.
+func killedSteps(t *testing.T, m *providertest.Machine) {
+	sql(m, "CREATE USER k@localhost; GRANT ALL ON my.* TO k@localhost WITH GRANT OPTION")
+	const params = `"table":"my.*","user":"k@localhost"}`
+	ref := "Mysql_grant[k@localhost/my.*]"
+	run := m.Host.Run
+	kill := func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
+		if !c.Session {
+			return run(ctx, c)
+		}
+		cut := *c
+		cut.Stdin = []byte(strings.Join(strings.SplitAfterN(string(c.Stdin), ";\n", 4)[:3], "")) // the first two prepare
+		if _, err := run(ctx, &cut); err != nil {
+			return nil, err
+		}
+		return nil, context.Canceled
+	}
+	for want, params := range map[string]string{
+		"GRANT USAGE ON *.* TO `k`@`localhost`\nGRANT SELECT ON `my`.* TO `k`@`localhost` WITH GRANT OPTION": `{"ensure":"present","privileges":["SELECT"],` + params,
+		"GRANT USAGE ON *.* TO `k`@`localhost`": `{"ensure":"absent",` + params,
+	} {
+		sql(m, "GRANT ALL ON my.* TO k@localhost WITH GRANT OPTION")
+		m.Host.Run = kill
+		if got := m.Apply(false, ref+" "+params); !strings.Contains(got, "failed") {
+			t.Error(got)
+		}
+		m.Host.Run = run
+		if got := m.Apply(false, ref+" "+params); !strings.Contains(got, "changed") {
+			t.Error(got)
+		}
+		m.Want("again", m.Apply(false, ref+" "+params), ref+" unchanged")
+		m.Want("grants", sql(m, "SHOW GRANTS FOR k@localhost"), want)
+	}
 }
 
 func pluginSteps(t *testing.T, m *providertest.Machine) {

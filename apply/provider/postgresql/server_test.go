@@ -52,7 +52,7 @@ func newSite(t *testing.T) *site {
 	if out, err := exec.CommandContext(t.Context(), "chown", "postgres", s.dir).CombinedOutput(); err != nil {
 		t.Fatalf("chown: %s", out)
 	}
-	s.shell(s.bin + "/initdb --no-sync -A trust -D " + data)
+	s.shell(s.bin + "/initdb --no-sync --locale=C -A trust -D " + data)
 	s.shell(fmt.Sprintf("%s/pg_ctl -w -D %s -l %s/log -o \"-c listen_addresses= -c unix_socket_directories=%s -c fsync=off\" start", s.bin, data, s.dir, s.dir))
 	t.Cleanup(func() {
 		cmd := exec.Command("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", s.bin+"/pg_ctl", "-m", "immediate", "-D", data, "stop")

@@ -184,6 +184,26 @@ func TestUsers(t *testing.T) {
 	m.Want("no password", m.Apply(false, `Rabbitmq_user[new]`), "Rabbitmq_user[new] failed rabbitmq_user_created: change of ensure from absent to present failed: a new user needs the parameter password")
 }
 
+// A run that is killed between the commands for a new user is completed by the next run.
+func TestKilled(t *testing.T) {
+	m, b := newBroker(t)
+	run := m.Host.Run
+	m.Host.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
+		if c.Argv[2] == "set_user_tags" {
+			return nil, context.Canceled
+		}
+		return run(ctx, c)
+	}
+	const user = `Rabbitmq_user[dan] {"password":"p","admin":true}`
+	if got := m.Apply(false, user); !strings.Contains(got, "failed") {
+		t.Error(got)
+	}
+	m.Host.Run = run
+	m.Want("next run", m.Apply(false, user), "Rabbitmq_user[dan] changed admin_changed")
+	m.Want("again", m.Apply(false, user), "Rabbitmq_user[dan] unchanged")
+	m.Want("tags", fmt.Sprint(b.users["dan"]), "[administrator]")
+}
+
 func TestVhosts(t *testing.T) {
 	m, b := newBroker(t)
 	step(t, m, []string{"Rabbitmq_vhost[v] changed rabbitmq_vhost_created", "Rabbitmq_vhost[w] changed rabbitmq_vhost_created"},

@@ -3,7 +3,9 @@ package rabbitmq
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -320,8 +322,24 @@ func TestRefused(t *testing.T) {
 // FuzzLists reads lists as a broken rabbitmqctl prints them.
 func FuzzLists(f *testing.F) {
 	f.Add(`[{"user":"a","tags":["b"]},{"name":"p","definition":"{\"a\":1}","priority":0}]`)
+	h := resource.NewHost()
+	h.Env = []string{"PATH=/bin"}
+	h.Root = f.TempDir()
+	if err := errors.Join(os.Mkdir(h.Root+"/bin", 0o755), os.WriteFile(h.Root+"/bin/rabbitmqctl", nil, 0o755)); err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m := providertest.Scripted(t, "rabbitmqctl", types, providertest.Answer{Begin: "rabbitmqctl", Out: resource.Output{Stdout: []byte(text)}})
-		m.Apply(true, `Rabbitmq_user[a]`, `Rabbitmq_policy[p@v] {"pattern":"x","definition":{"a":"b"}}`, `Rabbitmq_vhost[v] {"tags":["x"]}`, `Rabbitmq_user_permissions[a@v]`)
+		h := *h
+		h.Run = func(context.Context, *resource.Command) (*resource.Output, error) {
+			return &resource.Output{Stdout: []byte(text)}, nil
+		}
+		for _, i := range []resource.Item{&user{r: &resource.Resource{}, name: "a"}, &policy{r: &resource.Resource{}, name: "p", vhost: "v", definition: `{"a":"b"}`},
+			&vhost{r: &resource.Resource{}, name: "v", tags: []string{"x"}}, &permissions{r: &resource.Resource{}, user: "a", vhost: "v"}} {
+			if err := i.Read(t.Context(), &h); err == nil {
+				if _, err := i.Plan(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
 	})
 }

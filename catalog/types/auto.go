@@ -419,10 +419,7 @@ const rabbitmqService = "rabbitmq-server"
 // rabbitmq depends on the server, and on the virtual host after the @ of the name. It returns the part before.
 func (a *auto) rabbitmq(r *catalog.Resource, find func(string, byte) int) string {
 	a.add("Service", rabbitmqService)
-	name, is := r.Params.Value("name").(string)
-	if !is {
-		name = r.Title
-	}
+	name := nameOf(r)
 	at := find(name, '@')
 	if at < 0 {
 		return ""

@@ -37,7 +37,6 @@ func TestFind(t *testing.T) {
 		"anchor": "name", "archive": "path", "concat_file": "path", "concat_fragment": "name", "file_line": "name", "ini_setting": "name",
 		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path", "mysql_user": "name", "mysql_database": "name", "mysql_grant": "name", "mysql_plugin": "name", "mysql_datadir": "datadir",
 		"postgresql_psql": "name", "postgresql_conf": "name", "rabbitmq_policy": "name",
-		"ini_subsetting": "name", "sysctl": "name", "vcsrepo": "path",
 		"ssl_pkey": "path", "x509_cert": "path", "x509_request": "path", "dhparam": "path", "cert_file": "path",
 	} {
 		if f := types.Find(name); f == nil || f.Key != key || !f.Unique || f.Has("contents") {
@@ -92,10 +91,9 @@ func TestAuto(t *testing.T) {
 		"a certificate":        {[]string{resource("X509_cert[/d/a.b.crt]", ""), resource("File[/d/a.b.cnf]", ""), resource("Ssl_pkey[/d/a.b.key]", ""), resource("File[/d]", "")}, "/d /d/a.b.cnf /d/a.b.key /d/a.b.crt"},
 		"a key elsewhere":      {[]string{resource("X509_cert[/d/a.crt]", `"private_key":"/k","template":"/t"`), resource("Ssl_pkey[/k]", ""), resource("File[/t]", "")}, "/k /t /d/a.crt"},
 		"a request":            {[]string{resource("X509_request[/d/a.csr]", `"private_key":"/d/k.key"`), resource("X509_cert[/d/k]", ""), resource("File[/d/k.key]", "")}, "/d/k.key /d/k /d/a.csr"},
-		"a keystore":          {[]string{resource("Java_ks[a:/d/ks]", `"certificate":"/c","private_key":"/k"`), resource("Java_ks[b]", `"target":"/e/ks"`), resource("File[/e]", ""), resource("File[/d]", ""), resource("File[/c]", ""), resource("File[/k]", "")}, "/e b /d /c /k a:/d/ks"},
-		"a lingering user":    {[]string{resource("Loginctl_user[u]", ""), resource("User[the user]", `"name":"u"`)}, "the user u"},
+		"a keystore":           {[]string{resource("Java_ks[a:/d/ks]", `"certificate":"/c","private_key":"/k"`), resource("Java_ks[b]", `"target":"/e/ks"`), resource("File[/e]", ""), resource("File[/d]", ""), resource("File[/c]", ""), resource("File[/k]", "")}, "/e b /d /c /k a:/d/ks"},
+		"a lingering user":     {[]string{resource("Loginctl_user[u]", ""), resource("User[the user]", `"name":"u"`)}, "the user u"},
 		"a cron job":           {[]string{resource("Cron[c]", `"user":"u"`), resource("User[u]", "")}, "u c"},
-		"an alternative":       {[]string{resource("Alternatives[a]", `"path":"/o/x"`), resource("Alternative_entry[/o/x:/bin/a]", ""), resource("Alternative_entry[/o/y]", "")}, "/o/x:/bin/a a /o/y"},
 	} {
 		c := parse(t, k.list...)
 		list, err := order.Of(c, types.Order(c))

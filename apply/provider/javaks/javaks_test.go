@@ -28,13 +28,15 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	s := &site{t: t, dir: t.TempDir(), h: resource.NewHost()}
+	// A JVM prints a note about this variable to standard error. The note must not hide an error of keytool.
+	s.h.Env = []string{"JAVA_TOOL_OPTIONS=-Duser.language=en"}
 	s.h.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
 		line := strings.Join(c.Argv, " ")
 		if strings.Contains(line, "changeit") || strings.Contains(line, "other1") {
 			t.Errorf("a password is an argument: %q", c.Argv)
 		}
 		if filepath.Base(c.Argv[0]) == "keytool" {
-			s.ran = append(s.ran, c.Argv[1])
+			s.ran = append(s.ran, c.Argv[1+len(quick)])
 		}
 		return resource.Exec(ctx, c)
 	}
@@ -76,7 +78,7 @@ func (s *site) apply(noop bool, resources ...string) string {
 
 // list returns the aliases and kinds of the entries of a keystore.
 func (s *site) list(store, password string, options ...string) string {
-	out := s.shell("keytool -list -keystore " + store + " -storepass " + password + " " + strings.Join(options, " "))
+	out := s.shell("keytool " + strings.Join(quick[:], " ") + " -list -keystore " + store + " -storepass " + password + " " + strings.Join(options, " "))
 	var list []string
 	for line := range strings.Lines(out) {
 		for _, kind := range []string{"trustedCertEntry", "PrivateKeyEntry"} {
@@ -149,7 +151,7 @@ func TestKeys(t *testing.T) {
 		want(t, "again", s.apply(false, r), "")
 		want(t, "entries", s.list(k.store, "changeit", k.options), "www PrivateKeyEntry")
 	}
-	if out := s.shell("keytool -list -v -keystore k1 -storepass changeit"); !strings.Contains(out, "Certificate chain length: 2") {
+	if out := s.shell("keytool " + strings.Join(quick[:], " ") + " -list -v -keystore k1 -storepass changeit"); !strings.Contains(out, "Certificate chain length: 2") {
 		t.Error(out)
 	}
 	var st unix.Stat_t
@@ -214,7 +216,7 @@ func TestFailures(t *testing.T) {
 		"sleep 1000 & sleep 1000":                            "keytool -list: timed out",
 	} {
 		s.h.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
-			c.Argv = append([]string{"sh", "-c", script, "keytool"}, c.Argv[1:]...)
+			c.Argv = append([]string{"sh", "-c", script, "keytool"}, c.Argv[1+len(quick):]...)
 			if strings.HasPrefix(script, "sleep") {
 				c.Timeout = time.Millisecond
 			}

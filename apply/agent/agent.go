@@ -43,7 +43,7 @@ type Job struct {
 const Install = "/opt/puppetlabs/bin"
 
 // ErrNoPuppet is the error of Find.
-var ErrNoPuppet = errors.New("Puppet is not installed there: puppet is not in PATH or in " + Install)
+var ErrNoPuppet = errors.New("no Puppet is installed there: puppet is not in PATH or in " + Install)
 
 // Find returns the path of the installed Puppet.
 func Find(h *resource.Host) (string, error) {

@@ -37,7 +37,7 @@ func TestPuppetEngine(t *testing.T) {
 	c := text(t, exec("a"), exec("b"), map[string]any{"type": "Mine", "title": "m"})
 	m.Env = []string{"PATH=" + t.TempDir()}
 	a := apply(t, m, puppetRun("none"), pack(t, c))
-	if a.code != serve.ExitRefused || a.done.Refused.Kind != frame.KindEngine || !strings.Contains(a.done.Refused.Messages[0], "Puppet is not installed there") {
+	if a.code != serve.ExitRefused || a.done.Refused.Kind != frame.KindEngine || !strings.Contains(a.done.Refused.Messages[0], "no Puppet is installed there") {
 		t.Errorf("without Puppet: %+v", a.done)
 	}
 	seen := filepath.Join(t.TempDir(), "seen")

@@ -49,7 +49,6 @@ type auto struct {
 	paths  map[string]catalog.Ref      // of files, by path; nil before it is needed
 	mounts map[string]catalog.Ref      // of mounts, by path; nil before it is needed
 	gids   map[int64]catalog.Ref       // of groups; nil before it is needed
-	in     map[catalog.Ref]catalog.Ref // the containers of resources; nil before it is needed
 	owners map[string][]catalog.Ref    // packages by the names of what they bring; nil before it is needed
 	refs   []catalog.Ref
 }
@@ -77,11 +76,11 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Java_ks":                      (*auto).keystore,
 	"Loginctl_user":      func(a *auto, r *catalog.Resource) { a.add("User", nameOf(r)) },
 	"Mount":                        (*auto).mount,
-	"Mysql_database":               (*auto).mysql,
+	"Mysql_database":            func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
 	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
 	"Mysql_grant":                  (*auto).mysqlGrant,
 	"Mysql_plugin":                 func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
-	"Mysql_user":                   (*auto).mysql,
+	"Mysql_user":                func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
 	"Package":                      (*auto).pkg,
 	"Postgresql_psql":              (*auto).postgresql,
 	"Selinux_fcontext":             (*auto).semanage,
@@ -348,40 +347,15 @@ func (a *auto) repository(*catalog.Resource) {
 	}
 }
 
-// mysqlDefaults is the file with the credentials of the client of MySQL.
+// mysqlDefaults is the file with the credentials of the client of MySQL. The types of the module also name the class
+// mysql::server, but Puppet ignores classes in autorequires.
 const mysqlDefaults = "/root/.my.cnf"
-
-// mysql depends on the credentials of the client and on the server.
-func (a *auto) mysql(r *catalog.Resource) {
-	a.at(mysqlDefaults)
-	a.class(r, "Mysql::Server")
-}
 
 // mysqlGrant depends on the credentials of the client and on its user.
 func (a *auto) mysqlGrant(r *catalog.Resource) {
 	a.at(mysqlDefaults)
 	if user, is := r.Params.Value("user").(string); is {
 		a.add("Mysql_user", user)
-	}
-}
-
-// class adds a class, unless the resource is in it.
-func (a *auto) class(r *catalog.Resource, name string) {
-	if a.in == nil {
-		a.in = make(map[catalog.Ref]catalog.Ref, len(a.c.Edges))
-		for _, e := range a.c.Edges {
-			a.in[e.Target] = e.Source
-		}
-	}
-	class := catalog.Ref{Type: "Class", Title: name}
-	at, contained := r.Ref, true
-	for range len(a.in) + 1 { // edges of a wrong catalog can be a cycle
-		if at, contained = a.in[at]; !contained || at == class {
-			break
-		}
-	}
-	if !contained {
-		a.refs = append(a.refs, class)
 	}
 }
 

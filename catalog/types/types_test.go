@@ -107,22 +107,12 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// A resource that the class of its server contains does not wait for the class.
-func TestAutoOfContainer(t *testing.T) {
-	c, err := catalog.Parse([]byte(`{"resources":[` + resource("Class[Mysql::Server]", "") + "," + resource("Class[Mysql::Server::Root]", "") + "," + resource("Mysql_user[in@h]", "") + "," + resource("Mysql_user[out@h]", "") +
-		`],"edges":[{"source":"Class[Mysql::Server]","target":"Class[Mysql::Server::Root]"},{"source":"Class[Mysql::Server::Root]","target":"Mysql_user[in@h]"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	auto := types.Order(c).Auto
-	for _, r := range c.Resources() {
-		want := 0
-		if r.Title == "out@h" {
-			want = 1
-		}
-		if refs := auto(r); len(refs) != want {
-			t.Errorf("%s: %v", r.Ref, refs)
-		}
+// TestAutoOfClass checks that a user of MySQL does not wait for the class of its server: Puppet ignores classes in
+// autorequires. With the module, the class waits for the user.
+func TestAutoOfClass(t *testing.T) {
+	c := parse(t, resource("Class[Mysql::Server]", `"require":"Mysql_user[u@h]"`), resource("Mysql_user[u@h]", ""), resource("Mysql_database[d]", ""))
+	if _, err := order.Of(c, types.Order(c)); err != nil {
+		t.Error(err)
 	}
 }
 

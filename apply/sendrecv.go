@@ -54,7 +54,7 @@ func (p *preparation) connect() {
 func (s *scheduler) send(a *attempt) {
 	st := a.s
 	from, is := st.item.(resource.Sender)
-	if !is || a.failed() || len(st.receivers) == 0 {
+	if !is || a.failed() || len(st.receivers) == 0 && s.o.Sent == nil { // a later catalog of a watch can have receivers
 		return
 	}
 	before := s.o.Sent[st.ref]

@@ -11,6 +11,7 @@ import (
 	"bolt/apply/provider/timer"
 	"bolt/apply/provider/value"
 	"bolt/apply/resource"
+	"bolt/apply/watch"
 	"bolt/catalog"
 	"bolt/format/ordered"
 )
@@ -45,7 +46,7 @@ func TestTicks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	a := &attached{files: files}
+	a := &attached{files: files, loop: watch.New()}
 	a.s = (&Machine{}).answer(io.Discard, "r", "n")
 	defer a.s.close()
 	a.aim(applied)

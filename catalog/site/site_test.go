@@ -337,6 +337,9 @@ File['/etc/web'] ~> Service['web']
 func TestGraphErrors(t *testing.T) {
 	const begin = "graph: g\nresources:\n"
 	for text, want := range map[string]string{
+		begin + "  file: [{name: /x, recv: {content: {kind: exec, name: a, key: output}}}]":                                                 "g.yaml:3: The parameter recv of File[/x] names Exec[a], which the catalog does not have",
+		begin + "  value: [{name: v, any: 5}]\n  file: [{name: /x, recv: {content: {kind: value, name: v, key: any}}}]":                     "g.yaml:4: The parameter recv of File[/x] gives content an integer, which must be a string",
+		begin + "  http:check: [{name: 'http://h/'}]\n  kv: [{name: k, recv: {value: {kind: 'http:check', name: 'http://h/', key: code}}}]": "names code of Http_check[http://h/], which it does not send; it sends content or status",
 		begin + "  srvice: [{name: x}]": "g.yaml:3:12: resource type srvice does not exist; did you mean service?",
 		begin + "  file: [{name: /x}]\nedges: [{from: {kind: file, name: /x}, to: {kind: file, name: /y}}]": "g.yaml:4:9: File[/y] is in a relation and not declared",
 		begin + "  file: [{name: /x}, {name: /y, path: /x}]":                                                "g.yaml:3:22: File[/y] cannot be File[/x] too, which is declared already, at g.yaml:3",

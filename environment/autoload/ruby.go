@@ -115,7 +115,7 @@ var withAgents = [...]string{
 	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
 }
 
-// applied are the types of modules that bolt applies itself, such as those of stdlib and archive, so
+// applied are the types that bolt applies itself: of modules, such as those of stdlib and archive, and of mgmt, so
 // that the modules are not needed for them. A module that defines such a type comes first.
 var applied = [...]string{
 	"alternative_entry",
@@ -140,9 +140,11 @@ var applied = [...]string{
 	"firewalld_rich_rule",
 	"firewalld_service",
 	"firewalld_zone",
+	"http_check",
 	"ini_setting",
 	"ini_subsetting",
 	"java_ks",
+	"kv",
 	"logical_volume",
 	"loginctl_user",
 	"mysql_database",
@@ -150,6 +152,7 @@ var applied = [...]string{
 	"mysql_grant",
 	"mysql_plugin",
 	"mysql_user",
+	"password",
 	"physical_volume",
 	"postgresql_conf",
 	"postgresql_conn_validator",
@@ -168,6 +171,8 @@ var applied = [...]string{
 	"swap_file",
 	"sysctl",
 	"systemd_purge_units",
+	"timer",
+	"value",
 	"vcsrepo",
 	"volume_group",
 	"x509_cert",

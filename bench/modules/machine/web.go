@@ -16,7 +16,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"log"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -92,7 +92,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	server := &http.Server{
-		Handler: &web{table(text)}, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: &web{table(text)}, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		ReadHeaderTimeout: time.Minute,
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
 	}

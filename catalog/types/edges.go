@@ -27,6 +27,14 @@ func (a *auto) edges(r *catalog.Resource) []catalog.Ref {
 	return a.refs
 }
 
+// nameOf returns the name of a resource.
+func nameOf(r *catalog.Resource) string {
+	if name, is := r.Params.Value("name").(string); is {
+		return name
+	}
+	return r.Title
+}
+
 // own adds the packages that bring something with a name. In mgmt, packages make these edges, so autoedge of the package counts, too.
 func (a *auto) own(name string) {
 	if a.owners == nil {

@@ -163,7 +163,7 @@ func boltOutcome(m *machine.Machine, out string, code int) (run, error) {
 	var report struct {
 		Resources []struct {
 			Ref, Status string
-			Events      []struct{ Outcome, Message string }
+			Events      []struct{ Status, Message string }
 		}
 	}
 	if err == nil {
@@ -179,7 +179,7 @@ func boltOutcome(m *machine.Machine, out string, code int) (run, error) {
 			changed = append(changed, res.Ref)
 		case "failed":
 			for _, e := range res.Events {
-				if e.Outcome == "failure" && r.reason == "" {
+				if e.Status == "failure" && r.reason == "" {
 					r.reason = res.Ref + ": " + e.Message
 				}
 			}

@@ -76,7 +76,7 @@ type attachment struct {
 	mu      sync.Mutex // guards the following
 	catalog *catalog.Catalog
 	before  *catalog.Catalog // until the catalog is applied
-	first   bool // a first run has ended
+	first   bool             // a first run has ended
 	start   time.Time
 	round   *report.Run // the check in work
 	changes int

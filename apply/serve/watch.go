@@ -116,7 +116,7 @@ type attached struct {
 	gone               chan struct{} // closed when bolt has left
 
 	run, aimed *run // of the catalog, and the one whose sources of events are watched
-	number int  // of the last check
+	number     int  // of the last check
 	// wrong are the resources that failed or were skipped at their last check.
 	wrong map[catalog.Ref]report.Status
 	sent  map[catalog.Ref]apply.Sent // of all checks

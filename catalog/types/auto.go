@@ -46,10 +46,10 @@ func Order(c *catalog.Catalog) order.Options {
 // An auto collects references of one resource.
 type auto struct {
 	c      *catalog.Catalog
-	paths  map[string]catalog.Ref      // of files, by path; nil before it is needed
-	mounts map[string]catalog.Ref      // of mounts, by path; nil before it is needed
-	gids   map[int64]catalog.Ref       // of groups; nil before it is needed
-	owners map[string][]catalog.Ref    // packages by the names of what they bring; nil before it is needed
+	paths  map[string]catalog.Ref   // of files, by path; nil before it is needed
+	mounts map[string]catalog.Ref   // of mounts, by path; nil before it is needed
+	gids   map[int64]catalog.Ref    // of groups; nil before it is needed
+	owners map[string][]catalog.Ref // packages by the names of what they bring; nil before it is needed
 	refs   []catalog.Ref
 }
 
@@ -74,13 +74,13 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Ini_setting":                  (*auto).setting,
 	"Logical_volume":               (*auto).volume,
 	"Java_ks":                      (*auto).keystore,
-	"Loginctl_user":      func(a *auto, r *catalog.Resource) { a.add("User", nameOf(r)) },
+	"Loginctl_user":                func(a *auto, r *catalog.Resource) { a.add("User", nameOf(r)) },
 	"Mount":                        (*auto).mount,
-	"Mysql_database":            func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
+	"Mysql_database":               func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
 	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
 	"Mysql_grant":                  (*auto).mysqlGrant,
 	"Mysql_plugin":                 func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
-	"Mysql_user":                func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
+	"Mysql_user":                   func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
 	"Package":                      (*auto).pkg,
 	"Postgresql_psql":              (*auto).postgresql,
 	"Selinux_fcontext":             (*auto).semanage,

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ type Watched struct {
 
 // Watched returns the resources whose states can change, with the sources of their events, in the order of
 // the catalog. Resources that tags exclude are not among them.
-func (r *Run) Watched() (list []Watched) {
+func (r *Run) Watched(ctx context.Context) (list []Watched) {
 	for _, st := range r.steps {
 		if st.item == nil || st.meta.Hidden || r.excluded(st) != "" {
 			continue
@@ -40,7 +41,7 @@ func (r *Run) Watched() (list []Watched) {
 		}
 		watches := []resource.Watch{{Poll: true}}
 		if w, is := st.item.(resource.Watcher); is && st.meta.Poll == 0 {
-			watches = w.Watch(r.host)
+			watches = w.Watch(ctx, r.host)
 		}
 		if len(watches) == 0 {
 			continue

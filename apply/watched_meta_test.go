@@ -22,7 +22,7 @@ func TestWatchedMeta(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make(map[string]Watched)
-	for _, w := range r.Watched() {
+	for _, w := range r.Watched(t.Context()) {
 		got[w.Ref.Title] = w
 	}
 	if len(got) != 4 || !got["once"].Once || got["once"].Watches != nil || got["event"].Poll != 0 || got["polled"].Poll != 5*time.Second || got["limited"].Limit != 0.2 || got["limited"].Burst != 5 {

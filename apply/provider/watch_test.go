@@ -53,7 +53,7 @@ func TestWatch(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, w := range watcher.Watch(h) {
+		for _, w := range watcher.Watch(t.Context(), h) {
 			text := w.Path
 			if w.Tree {
 				text += "/"

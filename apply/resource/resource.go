@@ -131,7 +131,9 @@ type Independent interface{ Independent() }
 // A Watcher is an Item whose state can be watched. Watch returns the sources of events, after which the item must be read
 // again. If there are none, nothing but a refresh can make the item do something, such as for an exec without conditions. An Item
 // that is not a Watcher is read again from time to time.
-type Watcher interface{ Watch(h *Host) []Watch }
+type Watcher interface {
+	Watch(ctx context.Context, h *Host) []Watch
+}
 
 // A Watch is a source of events: a path, or the time.
 type Watch struct {

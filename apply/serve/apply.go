@@ -298,7 +298,7 @@ type turn struct {
 	// late is set if there is a journal only when something changes.
 	late bool
 	// prepared gets the run before it begins; it can be nil.
-	prepared func(*apply.Run)
+	prepared func(context.Context, *apply.Run)
 }
 
 // work applies the catalog, or a part of it, and gives the lock back. An error means that nothing was changed.
@@ -353,7 +353,7 @@ func (r *run) work(ctx context.Context, w *stopper, t *turn) (*frame.Done, error
 		return nil, &refused{frame.KindCatalog, err}
 	}
 	if t.prepared != nil {
-		t.prepared(applied)
+		t.prepared(ctx, applied)
 	}
 	if !t.late || len(owed) > 0 {
 		if err := r.begun(); err != nil {

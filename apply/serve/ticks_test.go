@@ -49,7 +49,7 @@ func TestTicks(t *testing.T) {
 	a := &attached{files: files, loop: watch.New()}
 	a.s = (&Machine{}).answer(io.Discard, "r", "n")
 	defer a.s.close()
-	a.aim(applied)
+	a.aim(t.Context(), applied)
 	start := time.Now()
 	for _, k := range a.tickers {
 		k.next = start.Add(k.every)

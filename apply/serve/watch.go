@@ -536,14 +536,14 @@ func (a *attached) report(done *frame.Done, first bool) {
 }
 
 // aim watches the sources of the resources of a catalog.
-func (a *attached) aim(applied *apply.Run) {
+func (a *attached) aim(ctx context.Context, applied *apply.Run) {
 	a.aimed = a.run
 	byPath, polled := make(map[inotify.Path][]catalog.Ref), make(map[catalog.Ref]bool)
 	var paths []inotify.Path
 	var all []catalog.Ref
 	own, once, limits := make(map[catalog.Ref]*period), make(map[catalog.Ref]bool), make(map[catalog.Ref]watch.Budget)
 	var tickers []*ticker
-	for _, w := range applied.Watched() {
+	for _, w := range applied.Watched(ctx) {
 		if w.Once {
 			once[w.Ref] = true
 			continue

@@ -153,12 +153,12 @@ func isNumber(text string) bool {
 }
 
 // Watch implements resource.Watcher.
-func (g *group) Watch(h *resource.Host) []resource.Watch {
+func (g *group) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	return resource.Paths(h.Path("/etc/group"), h.Path("/etc/gshadow"))
 }
 
 // Watch implements resource.Watcher.
-func (u *user) Watch(h *resource.Host) []resource.Watch {
+func (u *user) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	list := resource.Paths(h.Path("/etc/passwd"), h.Path("/etc/shadow"), h.Path("/etc/group"))
 	if len(u.keys) > 0 {
 		list = append(list, resource.Watch{Poll: true})

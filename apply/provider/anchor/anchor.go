@@ -30,4 +30,4 @@ func (item) Do(context.Context, *resource.Host, *resource.Change) error { return
 func (item) Refresh(context.Context, *resource.Host, []resource.Change) error { return nil }
 
 // Watch implements resource.Watcher: an anchor has no state.
-func (item) Watch(*resource.Host) []resource.Watch { return nil }
+func (item) Watch(context.Context, *resource.Host) []resource.Watch { return nil }

@@ -270,4 +270,4 @@ func read(ctx context.Context, h *resource.Host, r *resource.Resource) (string, 
 }
 
 // Watch implements resource.Watcher.
-func (f *file) Watch(*resource.Host) []resource.Watch { return resource.Paths(f.path) }
+func (f *file) Watch(context.Context, *resource.Host) []resource.Watch { return resource.Paths(f.path) }

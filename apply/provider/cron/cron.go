@@ -321,7 +321,7 @@ func read(ctx context.Context, h *resource.Host, user string) (table, error) {
 }
 
 // Watch implements resource.Watcher. crontab(1) keeps the tables in directories that differ between systems.
-func (*item) Watch(h *resource.Host) (list []resource.Watch) {
+func (*item) Watch(ctx context.Context, h *resource.Host) (list []resource.Watch) {
 	for _, dir := range spools {
 		list = append(list, resource.Watch{Path: h.Path(dir), Tree: true})
 	}

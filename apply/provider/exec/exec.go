@@ -205,7 +205,7 @@ func (x *item) shown(c *command) string {
 
 // Watch implements resource.Watcher. The state of an exec is that of its conditions; without conditions, it runs only when the
 // catalog is applied as a whole.
-func (e *item) Watch(*resource.Host) []resource.Watch {
+func (e *item) Watch(context.Context, *resource.Host) []resource.Watch {
 	if e.refreshonly {
 		return nil
 	}

@@ -12,6 +12,7 @@
 package file
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -95,7 +96,7 @@ type contentItem struct{ *item }
 func (contentItem) Parallel() {}
 
 // Watch implements resource.Watcher.
-func (f *item) Watch(*resource.Host) []resource.Watch {
+func (f *item) Watch(context.Context, *resource.Host) []resource.Watch {
 	list := []resource.Watch{{Path: f.path, Tree: f.recurse != ""}}
 	if f.r.File == nil && f.r.Trees == nil {
 		for _, source := range f.sources {

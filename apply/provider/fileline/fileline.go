@@ -307,4 +307,4 @@ func toLatin1(text string) (string, bool) {
 }
 
 // Watch implements resource.Watcher.
-func (i *item) Watch(*resource.Host) []resource.Watch { return resource.Paths(i.path) }
+func (i *item) Watch(context.Context, *resource.Host) []resource.Watch { return resource.Paths(i.path) }

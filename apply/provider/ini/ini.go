@@ -355,4 +355,4 @@ func (i *subsetting) add(words []string) []string {
 }
 
 // Watch implements resource.Watcher.
-func (i *item) Watch(*resource.Host) []resource.Watch { return resource.Paths(i.path) }
+func (i *item) Watch(context.Context, *resource.Host) []resource.Watch { return resource.Paths(i.path) }

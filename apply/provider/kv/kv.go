@@ -74,7 +74,7 @@ func greaterInt(a, b string) bool {
 }
 
 // Watch returns the file of the store.
-func (x *item) Watch(h *resource.Host) []resource.Watch {
+func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	return []resource.Watch{{Path: filepath.Join(h.State, fileName)}}
 }
 

@@ -254,6 +254,6 @@ func readLines(file string) (lines []*line, err error) {
 }
 
 // Watch implements resource.Watcher. The table of mounted file systems has no events that inotify can see.
-func (x *item) Watch(h *resource.Host) []resource.Watch {
+func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	return []resource.Watch{{Path: x.file(h)}, {Poll: true}}
 }

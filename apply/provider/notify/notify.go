@@ -70,4 +70,4 @@ func (n *item) Do(_ context.Context, h *resource.Host, _ *resource.Change) error
 }
 
 // Watch implements resource.Watcher: a message has no state. It is sent when the catalog is applied as a whole.
-func (*item) Watch(*resource.Host) []resource.Watch { return nil }
+func (*item) Watch(context.Context, *resource.Host) []resource.Watch { return nil }

@@ -74,7 +74,7 @@ func (p *item) file(h *resource.Host) (string, error) {
 }
 
 // Watch returns the file of the password.
-func (p *item) Watch(h *resource.Host) []resource.Watch {
+func (p *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	name, err := p.file(h)
 	if err != nil {
 		return nil // Read fails

@@ -332,7 +332,7 @@ func (it *item) Refresh(context.Context, *resource.Host, []resource.Change) erro
 
 // Watch implements resource.Watcher. Each manager of a distribution replaces files of its database. The versions that can be installed
 // change in other ways, and the packages of languages have no database.
-func (x *item) Watch(h *resource.Host) []resource.Watch {
+func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	var list []resource.Watch
 	if x.wish == latest || x.provider != "" {
 		list = append(list, resource.Watch{Poll: true})

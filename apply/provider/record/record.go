@@ -339,8 +339,8 @@ func (s *Store) All(ctx context.Context, path string) ([]Record, error) {
 }
 
 // Watch implements resource.Watcher. The files of an item whose places are not known are read from time to time.
-func (i *Item) Watch(h *resource.Host) []resource.Watch {
-	places, err := i.Places(context.Background(), h)
+func (i *Item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
+	places, err := i.Places(ctx, h)
 	if err != nil {
 		return []resource.Watch{{Poll: true}}
 	}

@@ -230,7 +230,7 @@ func (x *item) stop(ctx context.Context, h *resource.Host) error {
 // Watch implements resource.Watcher. systemd makes a link in the directory of units for each unit that starts, and removes it when the
 // unit stops, also after a crash. It enables units by links, too. That needs no connection to the message bus, and no process that
 // waits. The links are not an interface that systemd promises, so the state is also read from time to time, with one call for all services.
-func (x *item) Watch(h *resource.Host) []resource.Watch {
+func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	unit := x.name
 	if !strings.Contains(unit, ".") {
 		unit += ".service"

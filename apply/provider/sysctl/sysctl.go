@@ -253,7 +253,7 @@ func write(path, value string) error {
 }
 
 // Watch implements resource.Watcher. The kernel reports no changes of its parameters.
-func (x *item) Watch(h *resource.Host) []resource.Watch {
+func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	list := []resource.Watch{{Path: h.Path("/etc/sysctl.d"), Tree: true}, {Path: h.Path("/etc/sysctl.conf")}, {Poll: true}}
 	if x.target != "" {
 		list = append(list, resource.Watch{Path: x.target})

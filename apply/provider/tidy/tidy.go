@@ -320,4 +320,6 @@ func (t *item) removal(c candidate) *resource.Resource {
 }
 
 // Watch implements resource.Watcher. Files become old without an event.
-func (*item) Watch(*resource.Host) []resource.Watch { return []resource.Watch{{Poll: true}} }
+func (*item) Watch(context.Context, *resource.Host) []resource.Watch {
+	return []resource.Watch{{Poll: true}}
+}

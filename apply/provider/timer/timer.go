@@ -35,7 +35,9 @@ func (timerType) New(r *resource.Resource) (resource.Item, error) {
 func (item) Parallel() {}
 
 // Watch returns the interval.
-func (t item) Watch(*resource.Host) []resource.Watch { return []resource.Watch{{Every: t.interval}} }
+func (t item) Watch(context.Context, *resource.Host) []resource.Watch {
+	return []resource.Watch{{Every: t.interval}}
+}
 
 func (item) Read(context.Context, *resource.Host) error { return nil }
 

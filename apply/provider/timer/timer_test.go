@@ -25,7 +25,7 @@ func TestInterval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := item.(resource.Watcher).Watch(resource.NewHost()); len(got) != 1 || got[0] != (resource.Watch{Every: 30 * time.Second}) {
+	if got := item.(resource.Watcher).Watch(t.Context(), resource.NewHost()); len(got) != 1 || got[0] != (resource.Watch{Every: 30 * time.Second}) {
 		t.Errorf("got %v", got)
 	}
 	for _, c := range []struct {

@@ -26,7 +26,7 @@ func (valueType) New(r *resource.Resource) (resource.Item, error) {
 func (item) Parallel() {}
 
 // Watch returns no sources of events: a value has no state.
-func (item) Watch(*resource.Host) []resource.Watch { return nil }
+func (item) Watch(context.Context, *resource.Host) []resource.Watch { return nil }
 
 func (item) Read(context.Context, *resource.Host) error { return nil }
 

@@ -308,7 +308,7 @@ func (f *file) write(h *resource.Host) error {
 }
 
 // Watch implements resource.Watcher.
-func (x *item) Watch(h *resource.Host) []resource.Watch {
+func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	list := []resource.Watch{{Poll: true}} // reposdir of the configuration can name other directories
 	for _, dir := range defaultDirs {
 		list = append(list, resource.Watch{Path: h.Path(dir), Tree: true})

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 dir=${1:-apply/remote/embedded/data}
-max=$((8 << 20)) # a helper travels to each machine once
+max=$((10 << 20)) # a helper travels to each machine once, compressed to about a third
 
 sums=
 temp=$(mktemp -d)

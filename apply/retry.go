@@ -16,10 +16,40 @@ import (
 
 // The tries of a step are what its attempts leave for the next one.
 type tries struct {
-	failed    []*attempt // each without a success after it
-	at        time.Time  // of the next attempt, while the step is delayed
+	n         int            // failed attempts
+	last      *attempt       // the last of them; nil if there is none
+	began     time.Time      // the first of them
+	made      []report.Event // the changes of those before the last; at most keptEvents
+	reported  bool           // the result of one of those before the last is that it was refreshed
+	at        time.Time      // of the next attempt, while the step is delayed
 	refreshed bool
 	owed      bool
+}
+
+// keptEvents bounds the changes of failed attempts that a result has. The number of attempts has no limit if retry is -1.
+const keptEvents = 1000
+
+// fail adds a failed attempt, and forgets what the one before it does not need any more.
+func (t *tries) fail(a *attempt) {
+	t.fold()
+	if t.n++; t.n == 1 {
+		t.began = a.result.Start
+	}
+	t.last = a
+}
+
+// fold keeps the changes of the last failed attempt, and forgets the attempt.
+func (t *tries) fold() {
+	if t.last == nil {
+		return
+	}
+	for _, e := range t.last.result.Events {
+		if e.Outcome == report.Success && len(t.made) < keptEvents {
+			t.made = append(t.made, e)
+		}
+	}
+	t.reported = t.reported || t.last.result.Refreshed
+	t.last = nil
 }
 
 // again plans the next attempt of a step that has failed. It reports whether there is one.
@@ -28,8 +58,8 @@ func (s *scheduler) again(ctx context.Context, a *attempt) bool {
 	if !a.failed() || st.meta.Retry == 0 || st.typ == nil {
 		return false
 	}
-	st.tries.failed = append(st.tries.failed, a)
-	n := len(st.tries.failed)
+	st.tries.fail(a)
+	n := st.tries.n
 	if s.stopped || ctx.Err() != nil || st.meta.Retry > 0 && n > st.meta.Retry {
 		return false
 	}
@@ -88,7 +118,7 @@ func (s *scheduler) abandon() {
 
 // last returns the result of a step whose next attempt does not take place for a reason.
 func (s *step) last(reason string) *attempt {
-	a := s.tries.failed[len(s.tries.failed)-1]
+	a := s.tries.last
 	a.fail("", fmt.Errorf("there is no further attempt: %s", reason))
 	return a
 }
@@ -106,26 +136,23 @@ func (a *attempt) resume() {
 // in the log.
 func (a *attempt) whole() {
 	t := &a.s.tries
-	earlier := slices.DeleteFunc(slices.Clone(t.failed), func(o *attempt) bool { return o == a })
-	if len(earlier) == 0 {
+	earlier := t.n
+	if t.last == a {
+		earlier--
+	} else {
+		t.fold()
+	}
+	if earlier == 0 {
 		return
 	}
 	r := &a.result
-	var events []report.Event
-	for _, o := range earlier {
-		for _, e := range o.result.Events {
-			if e.Outcome == report.Success {
-				events = append(events, e)
-			}
-		}
-		r.Refreshed = r.Refreshed || o.result.Refreshed
-	}
-	if len(events) > 0 && r.Status == report.Unchanged {
+	r.Refreshed = r.Refreshed || t.reported
+	if len(t.made) > 0 && r.Status == report.Unchanged {
 		r.Status = report.Changed
 	}
-	r.Events = append(events, r.Events...)
-	r.Attempts = len(earlier) + 1
-	r.Start = earlier[0].result.Start
+	r.Events = append(t.made, r.Events...)
+	r.Attempts = earlier + 1
+	r.Start = t.began
 	r.Took = a.run.host.Now().Sub(r.Start)
 }
 

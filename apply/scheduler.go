@@ -147,7 +147,7 @@ func (s *scheduler) start(ctx context.Context) {
 		}
 		if reason := s.skip(ctx, st); reason != "" {
 			heap.Pop(&s.queue)
-			if len(st.tries.failed) > 0 {
+			if st.tries.last != nil {
 				s.conclude(st.last(reason))
 			} else {
 				s.end(st, skipped(s.Run, st, reason))
@@ -212,7 +212,7 @@ func (s *scheduler) collect(ctx context.Context, batch []*attempt) []*attempt {
 	}
 	_, reads := first.typ.(resource.Reader)
 	_, does := first.typ.(resource.Doer)
-	if !reads && !does || first.parent != nil || first.meta.NoGroup {
+	if !reads && !does || !does && first.meta.Timeout > 0 || first.parent != nil || first.meta.NoGroup {
 		return batch
 	}
 	last := first

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -46,6 +47,15 @@ func (w *Watch) Do(ctx context.Context, site *run.Site) error {
 	defer cancel(nil)
 	place := w.Settling.join(func() { cancel(ErrSettled) })
 	defer place.leave()
+	if w.Delivery.Puppet != nil {
+		p, err := w.Delivery.Puppet(ctx, site.Target)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			return fmt.Errorf("%s has the feature %s, but --watch needs bolt's engine. Use --engine bolt, or leave the target out", site.Target.SafeName(), FeaturePuppet)
+		}
+	}
 	compile, edited := w.Edits.now(w.Compile)
 	c, err := w.catalog(ctx, site, compile)
 	if err != nil {
@@ -56,7 +66,7 @@ func (w *Watch) Do(ctx context.Context, site *run.Site) error {
 			return err
 		}
 	}
-	k := &attachment{Watch: w, site: site, catalog: c, place: place, last: make(map[catalog.Ref]*report.Result)}
+	k := &attachment{Watch: w, site: site, catalog: c, place: place, last: make(map[catalog.Ref]*report.Result), lost: make(chan struct{}, 1)}
 	err = k.keep(ctx, edited)
 	if ctx.Err() != nil {
 		err = nil // the user, or Settling, has ended it
@@ -75,13 +85,22 @@ type attachment struct {
 
 	mu      sync.Mutex // guards the following
 	catalog *catalog.Catalog
-	before  *catalog.Catalog // until the catalog is applied
+	sent    *catalog.Catalog // a newer catalog that the target has not applied yet; nil for none
 	first   bool             // a first run has ended
 	start   time.Time
 	round   *report.Run // the check in work
 	changes int
-	last    map[catalog.Ref]*report.Result // of resources that are not unchanged, or were put right
+	last    map[catalog.Ref]*report.Result // of resources of the catalog, and of some that they generate
+	others  int                            // the results in last of generated resources
+
+	lost chan struct{} // has one entry after a connection was lost
 }
+
+// The most results of generated resources that an attachment keeps, and the most messages of a check.
+const (
+	mostOthers = 1 << 14
+	mostLogs   = 10000
+)
 
 // keep connects again and again. It returns an error if the target cannot be watched.
 func (k *attachment) keep(ctx context.Context, edited <-chan struct{}) error {
@@ -98,7 +117,11 @@ func (k *attachment) keep(ctx context.Context, edited <-chan struct{}) error {
 	pause := firstPause
 	for {
 		attached := false
-		err := remote.Watch(ctx, conn, k.Delivery.Target(k.site), k.job(ctx), next, func(r *remote.Round) {
+		k.mu.Lock()
+		k.round = nil
+		job := k.job(ctx, k.catalog)
+		k.mu.Unlock()
+		err := remote.Watch(ctx, conn, k.Delivery.Target(k.site), job, next, func(r *remote.Round) {
 			attached, pause = true, firstPause
 			k.ended(ctx, r)
 		})
@@ -109,6 +132,10 @@ func (k *attachment) keep(ctx context.Context, edited <-chan struct{}) error {
 			return err
 		}
 		k.place.lost()
+		select {
+		case k.lost <- struct{}{}:
+		default:
+		}
 		k.site.Log(ctx, "warn", fmt.Sprintf("%s: the connection was lost. bolt connects again. (%v)", k.site.Target.SafeName(), err))
 		for conn = nil; conn == nil; {
 			select {
@@ -137,18 +164,17 @@ func again(err error) bool {
 	return false
 }
 
-// job returns the job for the present catalog.
-func (k *attachment) job(ctx context.Context) *remote.Job {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// job returns the job of a catalog.
+func (k *attachment) job(ctx context.Context, c *catalog.Catalog) *remote.Job {
 	d := k.Delivery
-	k.round = nil
 	return &remote.Job{
-		Catalog: k.catalog, Node: k.catalog.Name, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags,
+		Catalog: c, Node: c.Name, Sema: d.Sema, Open: d.Open, By: d.By, Noop: d.Noop, Diffs: d.Diffs, Tags: d.Tags, SkipTags: d.SkipTags,
 		Result: func(r *report.Result) { k.took(ctx, r) },
 		Log: func(l *report.Log) {
 			k.mu.Lock()
-			k.begun().Logs = append(k.begun().Logs, *l)
+			if run := k.begun(); len(run.Logs) < mostLogs {
+				run.Logs = append(run.Logs, *l)
+			}
 			k.mu.Unlock()
 			if l.Level == report.Warning || l.Level == report.Err {
 				level := map[report.Level]string{report.Warning: "warn", report.Err: "error"}[l.Level]
@@ -180,6 +206,15 @@ func (k *attachment) took(ctx context.Context, r *report.Result) {
 	run.Results = append(run.Results, r)
 	before := k.last[r.Ref]
 	c := k.catalog
+	if k.sent != nil && c.Find(r.Ref) == nil {
+		c = k.sent
+	}
+	if r.Generated && before == nil {
+		if k.others++; k.others > mostOthers {
+			maps.DeleteFunc(k.last, func(_ catalog.Ref, r *report.Result) bool { return r.Generated })
+			k.others = 1
+		}
+	}
 	k.last[r.Ref] = r
 	if r.Status == report.Changed {
 		k.changes++
@@ -197,8 +232,13 @@ func (k *attachment) took(ctx context.Context, r *report.Result) {
 // ended takes the end of a check.
 func (k *attachment) ended(ctx context.Context, r *remote.Round) {
 	k.mu.Lock()
-	if r.Refused && k.before != nil {
-		k.catalog = k.before
+	if r.Proposed != nil {
+		if !r.Refused {
+			k.catalog = r.Proposed.Catalog
+		}
+		if k.sent == r.Proposed.Catalog {
+			k.sent = nil
+		}
 	}
 	run, c := k.begun(), k.catalog
 	k.round, k.first = nil, true
@@ -232,30 +272,39 @@ func (k *attachment) sum() *report.Run {
 	return out
 }
 
-// edit compiles the catalog again whenever the code has changed.
+// edit compiles the catalog again whenever the code has changed. It sends a catalog again if the connection was lost before the
+// target had applied it.
 func (k *attachment) edit(ctx context.Context, edited <-chan struct{}, next chan<- *remote.Job) {
+	var job *remote.Job
 	for {
+		var send chan<- *remote.Job
+		if job != nil {
+			send = next
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case send <- job:
+			k.mu.Lock()
+			k.sent = job.Catalog
+			k.mu.Unlock()
+			job = nil
+		case <-k.lost:
+			k.mu.Lock()
+			if job == nil && k.sent != nil {
+				job = k.job(ctx, k.sent)
+			}
+			k.mu.Unlock()
 		case <-edited:
-		}
-		var compile CompileFunc
-		compile, edited = k.Edits.now(k.Compile)
-		c, err := k.Apply.catalog(ctx, k.site, compile)
-		if err != nil {
-			if ctx.Err() == nil {
+			var compile CompileFunc
+			compile, edited = k.Edits.now(k.Compile)
+			c, err := k.Apply.catalog(ctx, k.site, compile)
+			switch {
+			case err == nil:
+				job = k.job(ctx, c)
+			case ctx.Err() == nil:
 				k.site.Log(ctx, "error", fmt.Sprintf("%s: the new code does not compile, so the old catalog stays: %v", k.site.Target.SafeName(), err))
 			}
-			continue
-		}
-		k.mu.Lock()
-		k.before, k.catalog = k.catalog, c
-		k.mu.Unlock()
-		select {
-		case next <- k.job(ctx):
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -21,8 +22,9 @@ const aliveEvery = 20 * time.Second
 // A Round is the end of one check of a watch.
 type Round struct {
 	Outcome
-	// First is set for the first check of a catalog.
-	First bool
+	// First is set for the first check of a catalog. Proposed is then its job, if it came from next.
+	First    bool
+	Proposed *Job
 	// Refused is set if the machine refused the catalog, with the reason in Error. The catalog before it stays.
 	Refused bool
 }
@@ -41,7 +43,7 @@ func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <
 	quiet, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	s := &session{conn: conn, t: t, run: run}
-	w := &watching{session: s, ctx: quiet, now: p}
+	w := &watching{session: s, ctx: quiet, now: p, free: make(chan struct{}, 1)}
 	r := &results{job: job, label: t.label(), maxOutput: t.MaxOutput, expected: p.expected}
 	r.rounds = &rounds{took: w.took(round), needs: w.supply}
 	args := append(p.arguments(job, run), "--watch")
@@ -60,6 +62,8 @@ func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <
 	over := make(chan struct{})
 	defer close(over)
 	wg.Go(func() {
+		// One catalog is under way at a time, and none before the first check has ended.
+		var jobs <-chan *Job
 		alive := time.NewTicker(aliveEvery)
 		defer alive.Stop()
 		for {
@@ -68,8 +72,12 @@ func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <
 				return
 			case <-alive.C:
 				w.send(frame.TypeAlive)
-			case job := <-next:
-				w.replace(r, job)
+			case <-w.free:
+				jobs = next
+			case job := <-jobs:
+				if w.replace(r, job) {
+					jobs = nil
+				}
 			}
 		}
 	})
@@ -96,7 +104,8 @@ func endedEarly(t *Target, out *Outcome) error {
 // watching is the side of bolt in a watch.
 type watching struct {
 	*session
-	ctx context.Context
+	ctx  context.Context
+	free chan struct{} // has one entry when another catalog can be sent
 
 	mu    sync.Mutex // guards the following
 	in    *io.PipeWriter
@@ -162,8 +171,8 @@ func (w *watching) supply(need *frame.Need, hello *frame.Hello) error {
 	return err
 }
 
-// replace sends another catalog.
-func (w *watching) replace(r *results, job *Job) {
+// replace sends another catalog. It reports whether the helper will answer.
+func (w *watching) replace(r *results, job *Job) bool {
 	p, err := pack(job)
 	var input []byte
 	if err == nil {
@@ -173,7 +182,7 @@ func (w *watching) replace(r *results, job *Job) {
 		if job.Log != nil {
 			r.log(&report.Log{Level: report.Err, Message: "The new catalog cannot be sent: " + err.Error(), Time: time.Now()})
 		}
-		return
+		return false
 	}
 	w.mu.Lock()
 	same := w.then == nil && w.now.sum == p.sum
@@ -182,10 +191,11 @@ func (w *watching) replace(r *results, job *Job) {
 	}
 	w.mu.Unlock()
 	if same {
-		return
+		return false
 	}
 	r.propose(job, p.expected)
 	w.send(frame.TypePack, input)
+	return true
 }
 
 // took returns the function that takes the end of each check.
@@ -198,6 +208,10 @@ func (w *watching) took(round func(*Round)) func(*Round) {
 			}
 			w.then = nil
 			w.mu.Unlock()
+			select {
+			case w.free <- struct{}{}:
+			default:
+			}
 		}
 		round(r)
 	}
@@ -243,6 +257,13 @@ func (w *rounds) again(r *results, res *report.Result) error {
 	case w.seen[res.Ref]:
 		return errors.New(res.Ref.String() + " has two results")
 	case res.Generated:
+		_, known := r.expected[res.Parent]
+		if !known && w.expected != nil {
+			_, known = w.expected[res.Parent]
+		}
+		if ours || !known && !w.seen[res.Parent] {
+			return fmt.Errorf("%s cannot come from %s", res.Ref, res.Parent)
+		}
 		if len(w.seen) == maxGenerated {
 			return errTooMany
 		}
@@ -277,7 +298,9 @@ func (r *results) round(body []byte) error {
 		}
 		r.counts = in.Counts
 	}
+	var proposed *Job
 	if in.First && w.job != nil {
+		proposed = w.job
 		if in.Refused == nil {
 			r.job, r.expected = w.job, w.expected
 		}
@@ -290,7 +313,7 @@ func (r *results) round(body []byte) error {
 		}
 		in.Error = refused.Error()
 	}
-	out := &Round{First: in.First, Refused: in.Refused != nil, Outcome: Outcome{Counts: r.counts, Stopped: in.Stopped, Error: safeMessage(in.Error), Owed: in.Owed}}
+	out := &Round{First: in.First, Proposed: proposed, Refused: in.Refused != nil, Outcome: Outcome{Counts: r.counts, Stopped: in.Stopped, Error: safeMessage(in.Error), Owed: in.Owed}}
 	r.counts, r.generated, w.seen = frame.Counts{}, nil, nil
 	r.used.Store(0)
 	w.took(out)

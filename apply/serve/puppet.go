@@ -48,7 +48,7 @@ func (r *run) puppet(ctx context.Context) (int, error) {
 	done := &frame.Done{}
 	err = job.Apply(ctx, h, program, r.result, func(l *report.Log) { r.s.log(l) })
 	done.Counts = r.counts
-	if r.dir.Stopping(r.q.Run) {
+	if r.dir.Stopping(r.q.Run) && r.counts.Skipped > 0 { // the request may have come after the last resource
 		done.Stopped = frame.StopAsked
 	}
 	// Refreshes that earlier runs of bolt itself left are still to be done.

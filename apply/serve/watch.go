@@ -131,6 +131,7 @@ type attached struct {
 	all     []catalog.Ref
 	polled  map[catalog.Ref]bool
 	due     time.Time                    // of polled
+	allDue  time.Time                    // of all
 	own     map[catalog.Ref]*period      // of resources with a time of their own
 	once    map[catalog.Ref]bool         // are not checked again
 	limits  map[catalog.Ref]watch.Budget // of resources with a limit of their own
@@ -387,7 +388,7 @@ func same(before *catalog.Catalog, old *catalog.Resource, now *catalog.Catalog, 
 }
 
 // overdue returns the resources whose time for a check has come, and the time until the next one: each minute, those that have no
-// events and those that failed or were skipped; others have a time of their own.
+// events and those that failed or were skipped; each half hour, all; others have a time of their own.
 func (a *attached) overdue(now time.Time) (refs []catalog.Ref, next time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -403,7 +404,14 @@ func (a *attached) overdue(now time.Time) (refs []catalog.Ref, next time.Duratio
 			}
 		}
 	}
-	next = a.due.Sub(now)
+	switch {
+	case a.allDue.IsZero():
+		a.allDue = now.Add(watch.AllPoll)
+	case !now.Before(a.allDue):
+		a.allDue = now.Add(watch.AllPoll)
+		refs = append(refs, a.all...)
+	}
+	next = min(a.due.Sub(now), a.allDue.Sub(now))
 	for ref, p := range a.own {
 		if !now.Before(p.due) {
 			p.due = now.Add(p.every)
@@ -466,6 +474,8 @@ func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame
 	a.number++
 	t := &turn{id: a.q.Run, only: refs, sent: a.sent}
 	if refs != nil {
+		refs = maps.Clone(refs) // around adds to it
+		t.only = refs
 		t.id, t.late = fmt.Sprintf("%s-%d", a.q.Run, a.number), true
 		t.failed = a.around(refs)
 	}
@@ -483,18 +493,30 @@ func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame
 		return nil, err
 	}
 	a.run.lock, a.changed = lock, nil
+	parents, changed := make(map[catalog.Ref]catalog.Ref), make(map[catalog.Ref]bool)
 	a.run.ended = func(r *report.Result) {
-		if r.Status == report.Changed || r.Status == report.Failed {
-			ref := r.Ref
-			if r.Generated {
-				ref = r.Parent
+		// A resource that another one has generated counts as that one, whose own result comes first.
+		ref := r.Ref
+		if r.Generated {
+			if ref = r.Parent; parents[ref] != (catalog.Ref{}) {
+				ref = parents[ref]
 			}
+			parents[r.Ref] = ref
+		}
+		if (r.Status == report.Changed || r.Status == report.Failed) && !changed[ref] {
+			changed[ref] = true
 			a.changed = append(a.changed, ref)
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if delete(a.wrong, r.Ref); r.Status == report.Failed || r.Status == report.Skipped && !r.Generated {
-			a.wrong[r.Ref] = r.Status
+		switch {
+		case r.Status == report.Failed:
+			a.wrong[ref] = r.Status
+		case r.Generated:
+		case r.Status == report.Skipped:
+			a.wrong[ref] = r.Status
+		default:
+			delete(a.wrong, ref)
 		}
 	}
 	a.run.content = a.content

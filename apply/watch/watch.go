@@ -26,6 +26,9 @@ const (
 	mostSettle = 20 * time.Millisecond
 	// DefaultPoll is the time between two checks of a resource that has no events.
 	DefaultPoll = time.Minute
+	// AllPoll is the time between two checks of all resources. It bounds the time in which an event that was missed has no effect, such as
+	// one on a network file system.
+	AllPoll = 30 * time.Minute
 )
 
 // A Budget limits how often something can happen: Burst times at once, and then once for each Every.
@@ -213,6 +216,9 @@ func (l *Loop) Run(ctx context.Context) {
 				return
 			}
 			for r := range out.Again {
+				if b := l.checks[r]; b != nil {
+					b.left = min(b.left+1, float64(b.Burst)) // the check did not take place
+				}
 				l.Touch(r)
 			}
 		}
@@ -300,7 +306,7 @@ func (b *bucket) wait() time.Duration {
 
 // use takes from the bucket. It reports whether the bucket became empty, once.
 func (b *bucket) use() (emptied bool) {
-	b.left--
+	b.left = max(b.left-1, 0)
 	emptied = b.left < 1 && !b.told
 	b.told = b.told || emptied
 	return emptied

@@ -163,6 +163,24 @@ func TestFight(t *testing.T) {
 	})
 }
 
+// TestManyChanges has a check that reports more changes of a resource than its budget has: the next check is not later for that.
+func TestManyChanges(t *testing.T) {
+	l := New()
+	l.Check = func(context.Context, map[catalog.Ref]bool) Outcome {
+		return Outcome{Changed: slices.Repeat([]catalog.Ref{ref("a")}, 1000)}
+	}
+	looping(t, l, func(seen *log) {
+		l.Touch(ref("a"))
+		time.Sleep(time.Second)
+		l.Touch(ref("a"))
+		time.Sleep(2 * Changes.Every)
+		synctest.Wait()
+		if len(seen.times) != 2 || seen.times[1] > Changes.Every+time.Second {
+			t.Errorf("checks: %v", seen.lines)
+		}
+	})
+}
+
 // TestNoise touches a resource a thousand times a second, without a change that matters. The last touch is checked, too.
 func TestNoise(t *testing.T) {
 	l := New()

@@ -84,7 +84,11 @@ func (x *plugin) Do(ctx context.Context, h *resource.Host, _ *resource.Change) e
 	}
 	argv[0] = program
 	argv = append([]string{"/bin/sh", "-c", `umask "$0"; exec "$@"`, x.umask}, argv...)
-	out, err := h.Run(ctx, &resource.Command{Argv: argv, Env: h.Environ("HOME=/tmp", "LC_ALL=C.UTF-8"), Dir: "/", Session: true, Timeout: limit})
+	env, err := environ(ctx, h)
+	if err != nil {
+		return err
+	}
+	out, err := h.Run(ctx, &resource.Command{Argv: argv, Env: env, Dir: "/", Session: true, Timeout: limit})
 	if err != nil {
 		return fmt.Errorf("rabbitmq-plugins: %w", err)
 	}

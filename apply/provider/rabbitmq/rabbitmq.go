@@ -52,7 +52,10 @@ func run(ctx context.Context, h *resource.Host, changes bool, timeout time.Durat
 	if program == "" {
 		return nil, errMissing
 	}
-	env := h.Environ("HOME=/tmp", "LC_ALL=C.UTF-8")
+	env, err := environ(ctx, h)
+	if err != nil {
+		return nil, err
+	}
 	return h.Run(ctx, &resource.Command{Argv: append([]string{program}, argv[1:]...), Env: env, Dir: "/", Stdin: []byte(stdin), Session: changes, Timeout: timeout})
 }
 

@@ -343,3 +343,40 @@ func FuzzLists(f *testing.F) {
 		}
 	})
 }
+
+// TestHome checks that no other user can choose the directory from which Erlang reads code.
+func TestHome(t *testing.T) {
+	m, _ := newBroker(t)
+	run, seen := m.Host.Run, 0
+	m.Host.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
+		want, err := home(ctx, m.Host, os.Geteuid())
+		if i := slices.IndexFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, "HOME=") }); err != nil || i < 0 || c.Env[i] != "HOME="+want {
+			t.Errorf("%q: %q, want %q, %v", c.Argv, c.Env, want, err)
+		}
+		seen++
+		return run(ctx, c)
+	}
+	m.Write("etc/passwd", fmt.Sprintf("root:x:0:0::/root:/bin/sh\nme:x:64001:64001::/home/me:/bin/sh\nnow:x:%d:0::/root:/bin/sh\n", os.Geteuid()), 0o644)
+	m.Want("plugin", m.Apply(false, `Rabbitmq_plugin[p]`), "Rabbitmq_plugin[p] changed rabbitmq_plugin_created")
+	if seen < 2 {
+		t.Errorf("%d programs", seen)
+	}
+	for uid, want := range map[int]string{0: "/root", 64001: "/home/me"} {
+		if dir, err := home(t.Context(), m.Host, uid); dir != want || err != nil {
+			t.Errorf("%d: %q, %v", uid, dir, err)
+		}
+		if err := os.MkdirAll(m.Root+want, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(m.Root+want, 0o777|os.ModeSticky); err != nil {
+			t.Fatal(err)
+		}
+		if dir, err := home(t.Context(), m.Host, uid); err == nil {
+			t.Errorf("%d: %q", uid, dir)
+		}
+	}
+	if _, err := home(t.Context(), m.Host, 64002); err == nil {
+		t.Error("a home of nobody")
+	}
+	m.Want("writable", m.Apply(false, `Rabbitmq_plugin[q]`), "Rabbitmq_plugin[q] failed: all users can write to the home directory /root, so they could run code with Erlang. Change its mode")
+}

@@ -2,9 +2,14 @@ package lvm
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
@@ -47,58 +52,71 @@ func (filesystems) New(r *resource.Resource) (resource.Item, error) {
 }
 
 // Read implements resource.Item.
-func (x *filesystem) Read(ctx context.Context, h *resource.Host) error {
-	return filesystems{}.ReadAll(ctx, h, []resource.Item{x})[0]
-}
-
-// ReadAll implements resource.Reader.
-func (filesystems) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item) []error {
-	var devices []string
-	for _, i := range items {
-		devices = append(devices, i.(*filesystem).name)
-	}
-	return tool.ReadAll(items, func() (map[string]string, error) { return probe(ctx, h, devices) }, func(x *filesystem, kinds map[string]string) error {
-		x.is = kinds[x.name]
-		return nil
-	})
+func (x *filesystem) Read(ctx context.Context, h *resource.Host) (err error) {
+	x.is, err = probe(ctx, h, x.name)
+	return err
 }
 
 // attribute is a value in a line of blkid.
 var attribute = lazyregexp.New(` (PTTYPE|TYPE)="([^"]*)"`)
 
-// probe returns the file systems of devices. A device with partitions has "partitions".
-func probe(ctx context.Context, h *resource.Host, devices []string) (map[string]string, error) {
+// What probe returns for a device without one file system.
+const (
+	partitions = "partitions"
+	several    = "several" // signatures
+)
+
+// Exit codes of blkid(8) that are not failures.
+const (
+	blkidNothing    = 2 // also for a device that cannot be read
+	blkidAmbivalent = 8 // several signatures
+)
+
+// probe returns the file system of a device, "" for none. It is also "" for a device that does not exist. It reads the device itself,
+// because the lists of udev can be old.
+func probe(ctx context.Context, h *resource.Host, device string) (string, error) {
 	blkid := &tool.Tool{Name: "blkid", Hint: "Install the package util-linux on the target", Limit: limit}
-	out, err := blkid.Run(ctx, h, &resource.Command{Argv: append([]string{"-c", "/dev/null", "-s", "TYPE", "-s", "PTTYPE"}, devices...)})
+	out, err := blkid.Run(ctx, h, &resource.Command{Argv: []string{"-p", "-s", "TYPE", "-s", "PTTYPE", device}})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if out.Code != 2 { // the code if nothing was found
-		if err := out.Failure("blkid"); err != nil {
-			return nil, err
-		}
+	switch out.Code {
+	case blkidNothing:
+		return "", checkReadable(h.Path(device))
+	case blkidAmbivalent:
+		return several, nil
 	}
-	return parseBlkid(string(out.Stdout)), nil
+	return parseBlkid(string(out.Stdout)), out.Failure("blkid")
 }
 
-// parseBlkid reads lines such as: /dev/vg/lv: TYPE="ext4".
-func parseBlkid(text string) map[string]string {
-	kinds := make(map[string]string)
-	for line := range strings.Lines(text) {
-		name, rest, is := strings.Cut(line, ": ")
-		if !is {
-			continue
-		}
-		for _, m := range attribute().FindAllStringSubmatch(" "+rest, -1) {
-			switch {
-			case m[1] == "TYPE":
-				kinds[name] = m[2]
-			case kinds[name] == "":
-				kinds[name] = "partitions"
-			}
+// checkReadable returns an error for a device that exists and cannot be read.
+func checkReadable(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Read(make([]byte, 1)); err != nil && err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// parseBlkid reads a line such as: /dev/vg/lv: TYPE="ext4".
+func parseBlkid(text string) (kind string) {
+	_, text, _ = strings.Cut(text, ": ")
+	for _, m := range attribute().FindAllStringSubmatch(" "+text, -1) {
+		switch {
+		case m[1] == "TYPE":
+			kind = m[2]
+		case kind == "":
+			kind = partitions
 		}
 	}
-	return kinds
+	return kind
 }
 
 // Plan implements resource.Item.
@@ -108,7 +126,9 @@ func (x *filesystem) Plan() ([]resource.Change, error) {
 		return nil, nil
 	case "":
 		return ensure("filesystem", false, false), nil
-	case "partitions":
+	case several:
+		return nil, fmt.Errorf("%s has more than one signature, and is not overwritten. If the signatures are not needed, remove them with wipefs", x.name)
+	case partitions:
 		return nil, fmt.Errorf("%s has partitions, and these are not overwritten. If they are not needed, remove them with wipefs", x.name)
 	}
 	return nil, fmt.Errorf("%s has a file system of the type %s, and it is not overwritten. If it is not needed, remove it with wipefs", x.name, x.is)
@@ -120,6 +140,14 @@ var forced = map[string]string{"reiserfs": "-q", "xfs": "-f"}
 // Do implements resource.Item.
 func (x *filesystem) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
 	if _, err := os.Stat(h.Path(x.name)); err != nil {
+		return err
+	}
+	// Somebody can have made a file system since Read, also the program of another resource.
+	if err := x.Read(ctx, h); err != nil {
+		return err
+	}
+	if x.is != "" {
+		_, err := x.Plan()
 		return err
 	}
 	name := x.command

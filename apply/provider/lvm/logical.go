@@ -200,7 +200,7 @@ func (x *logicalVolume) Plan() ([]resource.Change, error) {
 func (x *logicalVolume) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
 	switch {
 	case x.absent:
-		if kind, err := x.kind(ctx, h); err == nil && kind == "swap" {
+		if kind, err := probe(ctx, h, x.path()); err == nil && kind == "swap" {
 			_ = program("swapoff").Change(ctx, h, x.path()) // fails if it is not in use; lvremove refuses volumes in use
 		}
 		return program("lvremove").Change(ctx, h, "-f", x.path())
@@ -219,11 +219,6 @@ func (x *logicalVolume) Do(ctx context.Context, h *resource.Host, c *resource.Ch
 	return nil
 }
 
-func (x *logicalVolume) kind(ctx context.Context, h *resource.Host) (string, error) {
-	kinds, err := probe(ctx, h, []string{x.path()})
-	return kinds[x.path()], err
-}
-
 // extend makes the volume larger, and its file system.
 func (x *logicalVolume) extend(ctx context.Context, h *resource.Host) error {
 	args := []string{"-L", x.size, x.path()}
@@ -233,7 +228,7 @@ func (x *logicalVolume) extend(ctx context.Context, h *resource.Host) error {
 	if err := program("lvextend").Change(ctx, h, args...); err != nil || !x.resize {
 		return err
 	}
-	kind, err := x.kind(ctx, h)
+	kind, err := probe(ctx, h, x.path())
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ func machine(t *testing.T) *providertest.Machine {
 		answer("pvs", "  /dev/sda2\n  /dev/sdb\n  /dev/sdc\n  /dev/sdd\n"), answer("vgs", "  vg0\n  vg1\n"),
 		answer("lvs", "  root,vg0,10737418240,4194304,1\n  data,vg0,1073741824,4194304,2\n  swap,vg1,1048576000,4194304,1\n"),
 		answer("lsblk", "/srv\n"),
-		answer("blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg0/root", "/dev/vg0/root: TYPE=\"ext4\"\n"), answer("blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg0/data", "/dev/vg0/data: TYPE=\"xfs\"\n"),
-		answer("blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg1/swap", "/dev/vg1/swap: TYPE=\"swap\"\n"), answer("blkid -c /dev/null -s TYPE -s PTTYPE /dev/sde", "/dev/sde: PTTYPE=\"gpt\"\n"),
+		answer("blkid -p -s TYPE -s PTTYPE /dev/vg0/root", "/dev/vg0/root: TYPE=\"ext4\"\n"), answer("blkid -p -s TYPE -s PTTYPE /dev/vg0/data", "/dev/vg0/data: TYPE=\"xfs\"\n"),
+		answer("blkid -p -s TYPE -s PTTYPE /dev/vg1/swap", "/dev/vg1/swap: TYPE=\"swap\"\n"), answer("blkid -p -s TYPE -s PTTYPE /dev/sde", "/dev/sde: PTTYPE=\"gpt\"\n"),
 		providertest.Answer{Begin: "blkid", Out: resource.Output{Code: 2}})
 }
 
@@ -49,9 +49,9 @@ func TestApply(t *testing.T) {
 		{`Logical_volume[root] {"volume_group":"vg0","size":"10G"}`, "unchanged", ""},
 		{`Logical_volume[root] {"volume_group":"vg0"}`, "unchanged", ""},
 		{`Logical_volume[swap] {"volume_group":"vg1","size":"999M"}`, "unchanged", ""},
-		{`Logical_volume[root] {"volume_group":"vg0","size":"1T"}`, "changed size_changed", "lvextend -L 1T /dev/vg0/root; blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg0/root; resize2fs /dev/vg0/root"},
-		{`Logical_volume[data] {"volume_group":"vg0","size":"2G"}`, "changed size_changed", "lvextend -L 2G /dev/vg0/data; blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg0/data; lsblk -o MOUNTPOINT -nr /dev/vg0/data; xfs_growfs /srv"},
-		{`Logical_volume[swap] {"volume_group":"vg1","size":"2G"}`, "changed size_changed", "lvextend -L 2G /dev/vg1/swap; blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg1/swap; swapoff /dev/vg1/swap; mkswap /dev/vg1/swap; swapon /dev/vg1/swap"},
+		{`Logical_volume[root] {"volume_group":"vg0","size":"1T"}`, "changed size_changed", "lvextend -L 1T /dev/vg0/root; blkid -p -s TYPE -s PTTYPE /dev/vg0/root; resize2fs /dev/vg0/root"},
+		{`Logical_volume[data] {"volume_group":"vg0","size":"2G"}`, "changed size_changed", "lvextend -L 2G /dev/vg0/data; blkid -p -s TYPE -s PTTYPE /dev/vg0/data; lsblk -o MOUNTPOINT -nr /dev/vg0/data; xfs_growfs /srv"},
+		{`Logical_volume[swap] {"volume_group":"vg1","size":"2G"}`, "changed size_changed", "lvextend -L 2G /dev/vg1/swap; blkid -p -s TYPE -s PTTYPE /dev/vg1/swap; swapoff /dev/vg1/swap; mkswap /dev/vg1/swap; swapon /dev/vg1/swap"},
 		{`Logical_volume[data] {"volume_group":"vg0","size":"2g","resize_fs":false}`, "changed size_changed", "lvextend -L 2g /dev/vg0/data"},
 		{`Logical_volume[root] {"volume_group":"vg0","size":"5G","size_is_minsize":true}`, "unchanged", ""},
 		{`Logical_volume[root] {"volume_group":"vg0","size":"5G"}`, "failed: the volume has 10G, more than 5G. A smaller size can destroy data, so make the volume smaller by hand, or set size_is_minsize", ""},
@@ -61,13 +61,13 @@ func TestApply(t *testing.T) {
 		{`Logical_volume[half] {"volume_group":"vg0","extents":"50%VG","persistent":true,"minor":7}`, "changed logical_volume_created", "lvcreate -n half --extents 50%VG --persistent y --minor 7 vg0"},
 		{`Logical_volume[pool] {"volume_group":"vg0","thinpool":true,"initial_size":"1G","poolmetadatasize":"16M"}`, "changed logical_volume_created", "lvcreate --size 1G --poolmetadatasize 16M --thin vg0/pool"},
 		{`Logical_volume[thin] {"volume_group":"vg0","thinpool":"pool","size":"1G"}`, "changed logical_volume_created", "lvcreate -n thin --virtualsize 1G --thin vg0/pool"},
-		{`Logical_volume[swap] {"volume_group":"vg1","ensure":"absent"}`, "changed logical_volume_removed", "blkid -c /dev/null -s TYPE -s PTTYPE /dev/vg1/swap; swapoff /dev/vg1/swap; lvremove -f /dev/vg1/swap"},
+		{`Logical_volume[swap] {"volume_group":"vg1","ensure":"absent"}`, "changed logical_volume_removed", "blkid -p -s TYPE -s PTTYPE /dev/vg1/swap; swapoff /dev/vg1/swap; lvremove -f /dev/vg1/swap"},
 		{`Filesystem[/dev/vg0/root] {"fs_type":"ext4"}`, "unchanged", ""},
 		{`Filesystem[/dev/vg0/root] {"fs_type":"xfs"}`, "failed: /dev/vg0/root has a file system of the type ext4, and it is not overwritten. If it is not needed, remove it with wipefs", ""},
 		{`Filesystem[/dev/sde] {"fs_type":"xfs"}`, "failed: /dev/sde has partitions, and these are not overwritten. If they are not needed, remove them with wipefs", ""},
-		{`Filesystem[/dev/vg0/new] {"fs_type":"xfs","options":"-l internal,size=64m"}`, "changed filesystem_created", "mkfs.xfs /dev/vg0/new -f -l internal,size=64m"},
-		{`Filesystem[/dev/vg0/new] {"fs_type":"swap"}`, "changed filesystem_created", "mkswap /dev/vg0/new; swapon /dev/vg0/new"},
-		{`Filesystem[/dev/vg0/new] {"fs_type":"ext4","mkfs_cmd":"/sbin/mke2fs"}`, "changed filesystem_created", "mke2fs /dev/vg0/new"},
+		{`Filesystem[/dev/vg0/new] {"fs_type":"xfs","options":"-l internal,size=64m"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mkfs.xfs /dev/vg0/new -f -l internal,size=64m"},
+		{`Filesystem[/dev/vg0/new] {"fs_type":"swap"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mkswap /dev/vg0/new; swapon /dev/vg0/new"},
+		{`Filesystem[/dev/vg0/new] {"fs_type":"ext4","mkfs_cmd":"/sbin/mke2fs"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mke2fs /dev/vg0/new"},
 	} {
 		m := machine(t)
 		m.Write("dev/sdb", "", 0o600)
@@ -98,10 +98,43 @@ func TestFilesystems(t *testing.T) {
 	list := []string{`Filesystem[/new] {"fs_type":"ext4","options":"-q -L bolt"}`, `Filesystem[/old] {"fs_type":"ext4"}`, `Filesystem[/swap] {"fs_type":"swap"}`}
 	const failed = "Filesystem[/old] failed: /old has a file system of the type ext2, and it is not overwritten. If it is not needed, remove it with wipefs\n"
 	m.Want("noop", m.Apply(true, list...), "Filesystem[/new] noop filesystem_created\n"+failed+"Filesystem[/swap] noop filesystem_created")
-	m.Want("one query", strings.Join(m.Argv, "; "), "blkid -c /dev/null -s TYPE -s PTTYPE /new /old /swap")
+	m.Want("queries", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /new; blkid -p -s TYPE -s PTTYPE /old; blkid -p -s TYPE -s PTTYPE /swap")
 	m.Want("new", m.Apply(false, list...), "Filesystem[/new] changed filesystem_created\n"+failed+"Filesystem[/swap] changed filesystem_created")
 	m.Want("again", m.Apply(false, list...), "Filesystem[/new] unchanged\n"+failed+"Filesystem[/swap] unchanged")
 	m.Want("label", m.Shell("blkid -o value -s LABEL /new"), "bolt")
+}
+
+// TestSeveralSignatures checks that a device with two signatures is not empty: with the real blkid, and ext4 and ISO 9660 in one file.
+func TestSeveralSignatures(t *testing.T) {
+	m := providertest.New(t, "/", `truncate -s 8M /both; mkfs.ext4 -q /both; printf '\001CD001\001' | dd of=/both bs=1 seek=32768 conv=notrunc 2>/dev/null; sha256sum /both > /sum`, types)
+	const failed = "Filesystem[/both] failed: /both has more than one signature, and is not overwritten. If the signatures are not needed, remove them with wipefs"
+	for _, kind := range []string{"xfs", "ext4"} {
+		m.Want(kind, m.Apply(false, `Filesystem[/both] {"fs_type":"`+kind+`"}`), failed)
+	}
+	m.Want("data", m.Shell("sha256sum --quiet -c /sum"), "")
+}
+
+// TestConcurrent checks that a file system that somebody makes after the first query is not overwritten.
+func TestConcurrent(t *testing.T) {
+	for kind, want := range map[string]string{
+		"ext4": "changed filesystem_created",
+		"xfs":  "failed filesystem_created: change of ensure from absent to present failed: /new has a file system of the type ext4, and it is not overwritten. If it is not needed, remove it with wipefs",
+	} {
+		m := providertest.Scripted(t, "blkid mkfs.ext4 mkfs.xfs", types, providertest.Answer{Begin: "blkid", Out: resource.Output{Code: 2}}, answer("blkid", "/new: TYPE=\"ext4\"\n"))
+		m.Write("new", "", 0o600)
+		m.Want(kind, m.Apply(false, `Filesystem[/new] {"fs_type":"`+kind+`"}`), "Filesystem[/new] "+want)
+		m.Want("commands", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /new; blkid -p -s TYPE -s PTTYPE /new")
+	}
+}
+
+// TestUnreadable checks that a device that cannot be read is not empty. For both, blkid has the exit code 2.
+func TestUnreadable(t *testing.T) {
+	m := providertest.Scripted(t, "blkid mkfs.xfs", types, providertest.Answer{Begin: "blkid", Out: resource.Output{Code: 2}})
+	m.Write("dev/d/x", "", 0o600)
+	if got := m.Apply(false, `Filesystem[/dev/d] {"fs_type":"xfs"}`); !strings.Contains(got, "Filesystem[/dev/d] failed: read ") {
+		t.Error(got)
+	}
+	m.Want("commands", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /dev/d")
 }
 
 func TestFailures(t *testing.T) {

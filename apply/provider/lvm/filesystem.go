@@ -2,18 +2,13 @@ package lvm
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"bolt/apply/provider/blkid"
 	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
-	"bolt/internal/lazyregexp"
 )
 
 type filesystems struct{}
@@ -53,70 +48,8 @@ func (filesystems) New(r *resource.Resource) (resource.Item, error) {
 
 // Read implements resource.Item.
 func (x *filesystem) Read(ctx context.Context, h *resource.Host) (err error) {
-	x.is, err = probe(ctx, h, x.name)
+	x.is, err = blkid.Probe(ctx, h, x.name)
 	return err
-}
-
-// attribute is a value in a line of blkid.
-var attribute = lazyregexp.New(` (PTTYPE|TYPE)="([^"]*)"`)
-
-// What probe returns for a device without one file system.
-const (
-	partitions = "partitions"
-	several    = "several" // signatures
-)
-
-// Exit codes of blkid(8) that are not failures.
-const (
-	blkidNothing    = 2 // also for a device that cannot be read
-	blkidAmbivalent = 8 // several signatures
-)
-
-// probe returns the file system of a device, "" for none. It is also "" for a device that does not exist. It reads the device itself,
-// because the lists of udev can be old.
-func probe(ctx context.Context, h *resource.Host, device string) (string, error) {
-	blkid := &tool.Tool{Name: "blkid", Hint: "Install the package util-linux on the target", Limit: limit}
-	out, err := blkid.Run(ctx, h, &resource.Command{Argv: []string{"-p", "-s", "TYPE", "-s", "PTTYPE", device}})
-	if err != nil {
-		return "", err
-	}
-	switch out.Code {
-	case blkidNothing:
-		return "", checkReadable(h.Path(device))
-	case blkidAmbivalent:
-		return several, nil
-	}
-	return parseBlkid(string(out.Stdout)), out.Failure("blkid")
-}
-
-// checkReadable returns an error for a device that exists and cannot be read.
-func checkReadable(path string) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Read(make([]byte, 1)); err != nil && err != io.EOF {
-		return err
-	}
-	return nil
-}
-
-// parseBlkid reads a line such as: /dev/vg/lv: TYPE="ext4".
-func parseBlkid(text string) (kind string) {
-	_, text, _ = strings.Cut(text, ": ")
-	for _, m := range attribute().FindAllStringSubmatch(" "+text, -1) {
-		switch {
-		case m[1] == "TYPE":
-			kind = m[2]
-		case kind == "":
-			kind = partitions
-		}
-	}
-	return kind
 }
 
 // Plan implements resource.Item.
@@ -126,9 +59,9 @@ func (x *filesystem) Plan() ([]resource.Change, error) {
 		return nil, nil
 	case "":
 		return ensure("filesystem", false, false), nil
-	case several:
+	case blkid.Several:
 		return nil, fmt.Errorf("%s has more than one signature, and is not overwritten. If the signatures are not needed, remove them with wipefs", x.name)
-	case partitions:
+	case blkid.Partitions:
 		return nil, fmt.Errorf("%s has partitions, and these are not overwritten. If they are not needed, remove them with wipefs", x.name)
 	}
 	return nil, fmt.Errorf("%s has a file system of the type %s, and it is not overwritten. If it is not needed, remove it with wipefs", x.name, x.is)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bolt/apply/provider/blkid"
 	"bolt/apply/provider/tool"
 	"bolt/apply/report"
 	"bolt/apply/resource"
@@ -200,7 +201,7 @@ func (x *logicalVolume) Plan() ([]resource.Change, error) {
 func (x *logicalVolume) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
 	switch {
 	case x.absent:
-		if kind, err := probe(ctx, h, x.path()); err == nil && kind == "swap" {
+		if kind, err := blkid.Probe(ctx, h, x.path()); err == nil && kind == "swap" {
 			_ = program("swapoff").Change(ctx, h, x.path()) // fails if it is not in use; lvremove refuses volumes in use
 		}
 		return program("lvremove").Change(ctx, h, "-f", x.path())
@@ -228,7 +229,7 @@ func (x *logicalVolume) extend(ctx context.Context, h *resource.Host) error {
 	if err := program("lvextend").Change(ctx, h, args...); err != nil || !x.resize {
 		return err
 	}
-	kind, err := probe(ctx, h, x.path())
+	kind, err := blkid.Probe(ctx, h, x.path())
 	if err != nil {
 		return err
 	}

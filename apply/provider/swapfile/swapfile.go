@@ -5,15 +5,21 @@
 package swapfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"bolt/apply/provider/blkid"
+	"bolt/apply/provider/safepath"
 	"bolt/apply/provider/tool"
 	"bolt/apply/report"
 	"bolt/apply/resource"
@@ -129,15 +135,103 @@ func (x *item) Do(ctx context.Context, h *resource.Host, _ *resource.Change) err
 	if x.absent {
 		return program("swapoff").Change(ctx, h, x.file)
 	}
-	info, err := os.Lstat(h.Path(x.file))
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular() && info.Mode()&fs.ModeDevice == 0:
-		return fmt.Errorf("%s is not a regular file", x.file)
-	}
-	if err := program("mkswap").Change(ctx, h, x.file); err != nil {
+	f, err := x.open(h)
+	if err != nil {
 		return err
 	}
-	return program("swapon").Change(ctx, h, x.file)
+	defer f.Close()
+	// The programs get the descriptor, because the path can be exchanged meanwhile.
+	const opened = "/proc/self/fd/3"
+	keep := []*os.File{f}
+	kind, err := blkid.Probe(ctx, h, opened, keep...)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "swap": // its UUID stays
+	case "":
+		if err := x.needEmpty(ctx, f); err != nil {
+			return err
+		}
+		if err := change(ctx, h, "mkswap", opened, keep); err != nil {
+			return err
+		}
+	case blkid.Partitions, blkid.Several:
+		return fmt.Errorf("%s has other data (%s), and is not overwritten", x.file, map[string]string{blkid.Partitions: "partitions", blkid.Several: "more than one signature"}[kind])
+	default:
+		return fmt.Errorf("%s has data of the type %s, and is not overwritten", x.file, kind)
+	}
+	return change(ctx, h, "swapon", opened, keep)
+}
+
+func change(ctx context.Context, h *resource.Host, name, path string, keep []*os.File) error {
+	out, err := program(name).Run(ctx, h, &resource.Command{Argv: []string{path}, Session: true, Keep: keep})
+	if err != nil {
+		return err
+	}
+	return out.Failure(name)
+}
+
+// open opens the file or the block device, but not a link.
+func (x *item) open(h *resource.Host) (*os.File, error) {
+	dir, name, err := safepath.Parent(h.Path(x.file))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err == unix.ELOOP {
+		return nil, fmt.Errorf("%s is not a regular file", x.file)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: x.file, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), x.file)
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	if kind := st.Mode & unix.S_IFMT; err == nil && kind != unix.S_IFREG && kind != unix.S_IFBLK {
+		err = fmt.Errorf("%s is not a regular file", x.file)
+	}
+	if err == nil && st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
+		err = fmt.Errorf("%s belongs to the user with the UID %d, who could read the memory of other users. Change the owner", x.file, st.Uid)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// needEmpty returns an error if a regular file has a byte that is not zero. It does not read the holes of the file.
+func (x *item) needEmpty(ctx context.Context, f *os.File) error {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	buf := make([]byte, 1<<20)
+	for at := int64(0); ; {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+		switch err {
+		case nil:
+			at = data
+		case unix.ENXIO:
+			return nil // no data after at
+		case unix.EINVAL: // the file system does not know holes
+		default:
+			return &fs.PathError{Op: "seek", Path: x.file, Err: err}
+		}
+		n, err := f.ReadAt(buf, at)
+		if len(bytes.Trim(buf[:n], "\x00")) > 0 {
+			return fmt.Errorf("%s has data, and is not overwritten. If the data is not needed, remove the file and make it again", x.file)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at += int64(n)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -142,6 +143,9 @@ func (x *file) Plan() (changes []resource.Change, err error) {
 	case x.ensure == "present" && !x.is.exists:
 		return []resource.Change{{Property: "ensure", Name: x.kind + "_created", Is: "absent", Should: "present"}}, nil
 	case x.ensure == "present" && x.wrong != "":
+		if err := x.alone(); err != nil {
+			return nil, err
+		}
 		return []resource.Change{{Property: "ensure", Name: x.kind + "_created", Is: "absent", Should: "present", Message: "created again, because " + x.wrong}}, nil
 	case !x.is.exists:
 		return nil, nil
@@ -258,6 +262,15 @@ func (x *file) block() (*pem.Block, error) {
 	return block, nil
 }
 
+// alone returns an error for a file with more than one PEM block, such as a certificate with its key or its chain: the new file would
+// have only one of them.
+func (x *file) alone() error {
+	if n := strings.Count("\n"+x.is.text, "\n-----BEGIN "); n > 1 {
+		return fmt.Errorf("%s has %d blocks in PEM format, and would lose all but the %s. bolt does not replace it; move it away first", x.path, n, x.what)
+	}
+	return nil
+}
+
 // again makes the file again because of a refresh. A file that is absent, or was made just now, stays.
 func (x *file) again(ctx context.Context, h *resource.Host, made []resource.Change, contents func() (string, error)) error {
 	if x.ensure == "absent" {
@@ -270,6 +283,9 @@ func (x *file) again(ctx context.Context, h *resource.Host, made []resource.Chan
 	}
 	if x.is.exists {
 		if _, err := x.block(); err != nil {
+			return err
+		}
+		if err := x.alone(); err != nil {
 			return err
 		}
 	}

@@ -320,6 +320,43 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestCombined checks that a file with several PEM blocks is not replaced by one of them.
+func TestCombined(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"a", "b"} {
+		s.apply(false, `Ssl_pkey[DIR/`+name+`.key] {"ensure":"present","authentication":"ec"}`)
+		s.apply(false, `X509_cert[DIR/`+name+`.crt] {"ensure":"present","template":"DIR/a.cnf","private_key":"DIR/`+name+`.key"}`)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(s.read("b.crt"))) // a test that misses the body fails
+	}))
+	defer server.Close()
+	const trigger = `Ssl_pkey[DIR/new.key] {"ensure":"present","authentication":"ec","notify":"X509_cert[DIR/f]"}`
+	key, own, other := s.read("a.key"), s.read("a.crt"), s.read("b.crt")
+	for name, text := range map[string]string{"key": own + key, "key first": key + own, "chain": own + other, "malformed key": own + "-----BEGIN PRIVATE KEY-----\nxx\n"} {
+		s.write("f", text)
+		refused := func(ref, out string) {
+			t.Helper()
+			want := ref + " failed FAILED DIR/f has 2 blocks in PEM format, and would lose all but the certificate. bolt does not replace it; move it away first"
+			if !strings.Contains(out, want) || s.read("f") != text {
+				t.Errorf("%s: %s", name, out)
+			}
+		}
+		refused("Cert_file[DIR/f]", s.apply(false, `Cert_file[DIR/f] {"ensure":"present","source":"`+server.URL+`/c"}`))
+		refused("X509_cert[DIR/f]", s.apply(false, `X509_cert[DIR/f] {"ensure":"present","force":true,"template":"DIR/a.cnf","private_key":"DIR/b.key"}`))
+		if out := s.apply(false, `X509_cert[DIR/f] {"ensure":"present","force":true,"template":"DIR/a.cnf","private_key":"DIR/a.key"}`); out != "" {
+			t.Errorf("%s: the right key: %s", name, out)
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, "new.key")); err != nil {
+			t.Fatal(err)
+		}
+		out := s.apply(false, trigger, `X509_cert[DIR/f] {"ensure":"present","template":"DIR/a.cnf","private_key":"DIR/a.key"}`)
+		if !strings.Contains(out, "would lose all but the certificate") || s.read("f") != text {
+			t.Errorf("%s: refresh: %s", name, out)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	s := newSite(t)
 	s.apply(false, `Ssl_pkey[DIR/a.key] {"ensure":"present","password":"right","authentication":"ec"}`)

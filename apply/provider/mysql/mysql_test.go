@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bolt/apply/provider/providertest"
+	"bolt/apply/provider/purge"
 	"bolt/apply/resource"
 )
 
@@ -91,6 +92,56 @@ func TestGrantsThatCannotBeRead(t *testing.T) {
 	}
 	if got := read("2013"); !strings.Contains(got, "failed: mysql: ERROR 2013") {
 		t.Error(got)
+	}
+}
+
+// A purge removes only what the catalog does not have in any form, and nothing that the server needs.
+func TestPurge(t *testing.T) {
+	row := func(host, user string) string {
+		return host + "\t" + user + strings.Repeat("\t", 6) + strings.Repeat("0\t", 4) + "mysql_native_password\t\n"
+	}
+	system := []string{"root", "mysql", "mysql.sys", "mysql.session", "mysql.infoschema", "mariadb.sys", "debian-sys-maint"}
+	accounts, names, held := columnsText, "", ""
+	for _, user := range system {
+		accounts += row("localhost", user)
+		names += user + "\tlocalhost\n"
+		held += "GRANT ALL PRIVILEGES ON *.* TO `" + user + "`@`localhost`\n"
+	}
+	accounts += row("localhost", "web-app") + row("web01.example.com", "u") + row("localhost", "'q'") + row("%", "root")
+	names += "web-app\tlocalhost\nu\tweb01.example.com\n"
+	held += "GRANT USAGE ON *.* TO `web-app`@`localhost`\nGRANT SELECT ON `mydb`.* TO `web-app`@`localhost`\n" +
+		"GRANT SELECT ON `other`.* TO `web-app`@`localhost`\nGRANT PROCESS ON *.* TO `u`@`web01.example.com`\n"
+	m := providertest.Scripted(t, "mysql", map[string]resource.Type{"Mysql_user": User(), "Mysql_database": Database(), "Mysql_grant": Grant()},
+		answer("mysql -NB --force", held), answer("mysql -B ", accounts))
+	m.Types["Resources"] = purge.Type(m.Types)
+	run := m.Host.Run
+	m.Host.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
+		if strings.Contains(string(c.Stdin), "SCHEMATA") {
+			return &resource.Output{Stdout: []byte("mysql\tx\tx\nsys\tx\tx\ninformation_schema\tx\tx\nperformance_schema\tx\tx\nmydb\tutf8mb3\tutf8mb3_general_ci\nold\tx\tx\n")}, nil
+		}
+		if strings.Contains(string(c.Stdin), "SELECT User, Host") {
+			return &resource.Output{Stdout: []byte(names)}, nil
+		}
+		return run(ctx, c)
+	}
+	for name, c := range map[string]struct {
+		declared []string
+		want     string // the lines about other resources than the declared ones
+	}{
+		"mysql_user":     {[]string{`Mysql_user['web-app'@localhost] {}`, `Mysql_user[x] {"name":"u@Web01.Example.com"}`}, "Mysql_user[root@%] noop mysql_user_removed"},
+		"mysql_database": {[]string{`Mysql_database[MyDB] {}`}, "Mysql_database[old] noop mysql_database_removed"},
+		"mysql_grant": {[]string{
+			`Mysql_grant['web-app'@'localhost'/MyDB.*] {"user":"'web-app'@localhost","table":"MyDB.*","privileges":"SELECT"}`,
+			`Mysql_grant[u@web01.example.com/*.*] {"user":"u@Web01.Example.com","table":"*.*","privileges":"PROCESS"}`,
+		}, "Mysql_grant[web-app@localhost/other.*] noop mysql_grant_removed"},
+	} {
+		var removed []string
+		for line := range strings.Lines(m.Apply(true, append(c.declared, `Resources[`+name+`] {"purge":true}`)...)) {
+			if strings.HasSuffix(strings.TrimSpace(line), "_removed") || strings.Contains(line, "refused") || strings.Contains(line, "failed") {
+				removed = append(removed, strings.TrimSpace(line))
+			}
+		}
+		m.Want(name, strings.Join(removed, "\n"), c.want)
 	}
 }
 

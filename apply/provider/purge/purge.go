@@ -29,6 +29,11 @@ type identifier interface {
 	Identity(r *resource.Resource) string
 }
 
+// A sparer is a type with resources that are never purged, such as the accounts that a server needs.
+type sparer interface {
+	Spared(r *resource.Resource) bool
+}
+
 type item struct {
 	t      purgeType
 	r      *resource.Resource
@@ -127,6 +132,10 @@ func (i *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	if t, is := typ.(identifier); is {
 		identity = t.Identity
 	}
+	spared := func(*resource.Resource) bool { return false }
+	if t, is := typ.(sparer); is {
+		spared = t.Spared
+	}
 	keep := make(map[string]bool)
 	for _, r := range h.Declared(i.name) {
 		keep[identity(r)] = true
@@ -142,7 +151,7 @@ func (i *item) Generate(ctx context.Context, h *resource.Host) ([]*resource.Reso
 	}
 	var list []*resource.Resource
 	for _, r := range found {
-		if keep[identity(r)] {
+		if keep[identity(r)] || spared(r) {
 			continue
 		}
 		gone := *r

@@ -464,12 +464,14 @@ func (x *grant) revokeAll(is *held) []string {
 }
 
 // exchange changes the privileges. What is missing is granted before the rest is revoked, so that the user never has less than
-// both lists have in common; only ALL must be revoked first. As in the module, the right to grant stays.
+// both lists have in common; only ALL must be revoked first. What replaces ALL is granted before, too: the server refuses a
+// misspelled privilege or a missing table there, and the user keeps ALL. As in the module, the right to grant stays.
 func (x *grant) exchange() (sql []string) {
 	is, want := single(x.found.privileges), single(x.privileges)
 	switch {
 	case slices.Contains(is, "ALL"):
-		return []string{x.revoke([]string{"ALL"}), x.grant(x.privileges, false)}
+		grant := x.grant(x.privileges, false)
+		return []string{grant, x.revoke([]string{"ALL"}), grant}
 	case slices.Contains(want, "ALL"):
 		return []string{x.grant(x.privileges, false)}
 	}

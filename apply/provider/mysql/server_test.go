@@ -170,7 +170,7 @@ func grantSteps(t *testing.T, m *providertest.Machine) {
 	m.Want("none", sql(m, "SELECT COUNT(*) FROM mysql.user WHERE user = 'none'"), "0")
 }
 
-// killedSteps stops a change of two statements after the first one, as a run that is killed does. The next run completes it.
+// killedSteps stops a change of several statements before the last one, as a run that is killed does. The next run completes it.
 func killedSteps(t *testing.T, m *providertest.Machine) {
 	sql(m, "CREATE USER k@localhost; GRANT ALL ON my.* TO k@localhost WITH GRANT OPTION")
 	const params = `"table":"my.*","user":"k@localhost"}`
@@ -181,7 +181,11 @@ func killedSteps(t *testing.T, m *providertest.Machine) {
 			return run(ctx, c)
 		}
 		cut := *c
-		cut.Stdin = []byte(strings.Join(strings.SplitAfterN(string(c.Stdin), ";\n", 4)[:3], "")) // the first two prepare
+		statements := strings.SplitAfter(strings.TrimSpace(string(c.Stdin)), ";\n")
+		if len(statements) < 4 { // the first two prepare
+			t.Errorf("%q", statements)
+		}
+		cut.Stdin = []byte(strings.Join(statements[:len(statements)-1], ""))
 		if _, err := run(ctx, &cut); err != nil {
 			return nil, err
 		}
@@ -233,6 +237,11 @@ func purgeSteps(t *testing.T, m *providertest.Machine) {
 
 // refusedSteps are changes that the server refuses. Messages about statements with a hash are not shown.
 func refusedSteps(t *testing.T, m *providertest.Machine) {
+	sql(m, "CREATE USER w@localhost; GRANT ALL ON my.* TO w@localhost")
+	if got := m.Apply(false, `Mysql_grant[w@localhost/my.*] {"ensure":"present","privileges":["SELEKT"],"table":"my.*","user":"w@localhost"}`); !strings.Contains(got, "mysql: ERROR 1064") {
+		t.Error(got)
+	}
+	m.Want("all rights stay", sql(m, "SHOW GRANTS FOR w@localhost"), "GRANT USAGE ON *.* TO `w`@`localhost`\nGRANT ALL PRIVILEGES ON `my`.* TO `w`@`localhost`")
 	got := m.Apply(false, `Mysql_user[bad@localhost] {"ensure":"present","password_hash":"*not a hash"}`)
 	if !strings.Contains(got, "mysql: error 1372. The message is not shown") || strings.Contains(got, "not a hash") {
 		t.Error(got)

@@ -37,7 +37,9 @@ var (
 	keyForm    = lazyregexp.New(`^[\w.]+$`)
 	plainValue = lazyregexp.New(`^(\d+\.?\d+|\w+)$`)
 	numberForm = lazyregexp.New(`^-?\d+(\.\d+)?$`)
-	lineForm   = lazyregexp.New(`^\s*([\w.]+)(?:\s*=\s*|\s+|$)(.*)$`)
+	// openQuote is a value that escapes a quote or the end of its own quotes: an odd number of backslashes is before it.
+	openQuote = lazyregexp.New(`(?:^|[^\\])\\(?:\\\\)*(?:'|$)`)
+	lineForm  = lazyregexp.New(`^\s*([\w.]+)(?:\s*=\s*|\s+|$)(.*)$`)
 )
 
 // New implements resource.Type.
@@ -53,6 +55,9 @@ func (settingsType) New(r *resource.Resource) (resource.Item, error) {
 	}
 	if strings.ContainsAny(x.value, "\r\n\x00") || strings.TrimLeft(x.value, " \t") != x.value {
 		f.RefuseValue("value", "must be one line, without blanks at its beginning", x.value)
+	}
+	if openQuote().MatchString(x.value) {
+		f.RefuseValue("value", "must not have a single backslash before a quote or at its end, because PostgreSQL could not read the file", x.value)
 	}
 	if !x.absent && r.Params.Value("value") == nil {
 		f.Refuse("value", "must be given")

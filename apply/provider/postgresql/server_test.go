@@ -231,12 +231,12 @@ func settingSteps(t *testing.T, s *site) {
 	s.shell("echo \"work_mem = '8MB' # old\" >>" + s.conf)
 	s.step("Postgresql_conf[max_connections] changed value(100 -> 50)\nPostgresql_conf[work_mem] changed value(8MB -> 16MB) comment(old -> new)\n"+
 		"Postgresql_conf[DateStyle] changed value(iso, mdy -> it's, 'x')\nPostgresql_conf[app.x] changed postgresql_conf_created\nPostgresql_conf[lc_time] changed postgresql_conf_removed",
-		conf("max_connections", `"value":50`), conf("work_mem", `"value":"16MB","comment":"new"`), conf("DateStyle", `"value":"it's, 'x'"`), conf("app.x", `"value":"a#b"`), conf("lc_time", `"ensure":"absent"`))
+		conf("max_connections", `"value":50`), conf("work_mem", `"value":"16MB","comment":"new"`), conf("DateStyle", `"value":"it's, 'x'"`), conf("app.x", `"value":"a#b\\\\"`), conf("lc_time", `"ensure":"absent"`))
 	s.step("Postgresql_conf[DateStyle] changed value(it's, 'x' -> iso, dmy)", conf("DateStyle", `"value":"iso, dmy"`))
-	s.want("lines", s.shell("grep -E '^(max_conn|work_mem|datestyle|app|lc_time)' "+s.conf), "max_connections = 50\ndatestyle = 'iso, dmy'\nwork_mem = 16MB # new\napp.x = 'a#b'")
+	s.want("lines", s.shell("grep -E '^(max_conn|work_mem|datestyle|app|lc_time)' "+s.conf), "max_connections = 50\ndatestyle = 'iso, dmy'\nwork_mem = 16MB # new\napp.x = 'a#b\\\\'")
 	s.shell(s.bin + "/pg_ctl -D " + filepath.Dir(s.conf) + " reload")
 	s.want("the server", s.query(`SELECT name, setting, error FROM pg_file_settings WHERE name IN ('app.x', 'datestyle', 'max_connections') ORDER BY 1`),
-		"app.x|a#b|\ndatestyle|iso, dmy|\nmax_connections|50|setting could not be applied")
+		"app.x|a#b\\|\ndatestyle|iso, dmy|\nmax_connections|50|setting could not be applied")
 	s.shell("printf 'work_mem 1' >>" + s.conf)
 	if got := s.apply(false, conf("work_mem", `"value":"1"`)); !strings.Contains(got, "has the setting work_mem more than once") {
 		t.Error(got)
@@ -259,6 +259,9 @@ func TestRefused(t *testing.T) {
 		`Postgresql_conf[x] {"key":"a","value":1,"target":"x.conf"}`:                 "target must be an absolute path",
 		`Postgresql_conf[x] {"key":"a","target":"/x.conf"}`:                          "value must be given",
 		`Postgresql_conf[x] {"key":"a","value":"a\nb","target":"/x.conf"}`:           "value must be one line",
+		`Postgresql_conf[x] {"key":"a","value":"C:\\","target":"/x.conf"}`:           "value must not have a single backslash",
+		`Postgresql_conf[x] {"key":"a","value":"it\\'s","target":"/x.conf"}`:         "value must not have a single backslash",
+		`Postgresql_conf[x] {"key":"a","value":"a\\\\\\","target":"/x.conf"}`:        "value must not have a single backslash",
 		`Postgresql_conf[x] {"key":"a","value":1,"comment":"\n","target":"/x.conf"}`: "comment must be one line",
 		`Postgresql_conn_validator[x] {"tries":0}`:                                   "tries must be a whole number of at least 1",
 		`Postgresql_conn_validator[x] {"port":"x"}`:                                  "port must be a whole number",
@@ -289,9 +292,10 @@ func TestHangingPsql(t *testing.T) {
 // FuzzLine writes a value and reads it again.
 func FuzzLine(f *testing.F) {
 	f.Add("a'b # c", "d")
+	f.Add(`a\\'b\c\\`, `\`)
 	f.Fuzz(func(t *testing.T, value, comment string) {
 		parseLine(value)
-		if strings.ContainsAny(value+comment, "\r\n\x00\\") || strings.TrimSpace(value) != value || strings.TrimSpace(comment) != comment {
+		if strings.ContainsAny(value+comment, "\r\n\x00") || openQuote().MatchString(value) || strings.TrimSpace(value) != value || strings.TrimSpace(comment) != comment {
 			return
 		}
 		x := &setting{key: "k", value: value, comment: &comment}

@@ -220,18 +220,19 @@ func (x *item) text(ctx context.Context, h *resource.Host) (string, error) {
 		err = out.Failure("curl")
 	}
 	if err != nil {
-		return "", fmt.Errorf("download of %s: %w", shown(x.source), err)
+		return "", fmt.Errorf("download of %s: %w", shown(x.source, x.r.Secret("source")), err)
 	}
 	return string(out.Stdout), nil
 }
 
-// shown returns a URL without its password.
-func shown(source string) string {
+// shown returns a URL without its user and password, and nothing of a secret URL.
+func shown(source string, secret bool) string {
 	u, err := url.Parse(source)
-	if err != nil {
+	if err != nil || secret {
 		return "the source"
 	}
-	return u.Redacted()
+	u.User = nil
+	return u.String()
 }
 
 // check compares the fingerprints of the keys with a full id, before apt trusts them.

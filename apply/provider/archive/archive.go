@@ -212,7 +212,7 @@ func (x *item) findChecksum(ctx context.Context, h *resource.Host) error {
 		return err
 	}
 	if x.checksum = strings.ToLower(hexDigest().FindString(text)); x.checksum == "" {
-		return fmt.Errorf("%s has no checksum", curl.Shown(x.checksumURL))
+		return fmt.Errorf("%s has no checksum", curl.Named(x.checksumURL, x.r.Secret("checksum_url")))
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (x *item) creation() resource.Change {
 		c.Message = fmt.Sprintf("replace archive: %s from %s to %s", x.path, c.Is, c.Should)
 		return c
 	}
-	c.Message = fmt.Sprintf("download archive from %s to %s", curl.Shown(x.source), x.path)
+	c.Message = fmt.Sprintf("download archive from %s to %s", curl.Named(x.source, x.r.Secret("source")), x.path)
 	if x.r.Secret("source") || x.r.Secret("url") {
 		c.Message = "download archive to " + x.path
 	}

@@ -152,7 +152,7 @@ func (x *item) check(ctx context.Context, h *resource.Host, f *os.File) error {
 	}
 	sum, err := x.sumOf(f)
 	if err == nil && sum != x.checksum {
-		err = fmt.Errorf("the file from %s has the %s checksum %s, and must have %s", curl.Shown(x.source), x.digest, sum, x.checksum)
+		err = fmt.Errorf("the file from %s has the %s checksum %s, and must have %s", curl.Named(x.source, x.r.Secret("source")), x.digest, sum, x.checksum)
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func (x *item) fetch(ctx context.Context, h *resource.Host, location string, to 
 		err = x.run(ctx, h, location, to, most)
 	}
 	if err != nil {
-		return fmt.Errorf("download of %s: %w", curl.Shown(location), err)
+		return fmt.Errorf("download of %s: %w", curl.Named(location, x.r.Secret("source") || x.r.Secret("checksum_url")), err)
 	}
 	return nil
 }

@@ -39,15 +39,32 @@ func (c *Config) Set(option, value string) {
 // Bytes returns the configuration file.
 func (c *Config) Bytes() []byte { return []byte(c.b.String()) }
 
+// Named returns a location for messages: without the user and password of a URL, and not at all if it is secret.
+func Named(location string, secret bool) string {
+	if secret {
+		return "(Sensitive)"
+	}
+	return Shown(location)
+}
+
 // Shown returns a location without the user and password of a URL, for messages.
 func Shown(location string) string {
 	scheme, rest, is := strings.Cut(location, "://")
 	if !is {
 		return location
 	}
-	host, path, _ := strings.Cut(rest, "/")
-	if at := strings.LastIndex(host, "@"); at >= 0 {
-		return scheme + "://" + host[at+1:] + "/" + path
+	host, path, slash := strings.Cut(rest, "/")
+	at := strings.LastIndex(host, "@")
+	if _, port, is := strings.Cut(host, ":"); at < 0 && is && strings.Trim(port, "0123456789") != "" {
+		at = strings.LastIndex(rest, "@") // the password may have a slash
+		host, path, slash = rest, "", false
 	}
-	return location
+	if at < 0 {
+		return location
+	}
+	shown := scheme + "://" + host[at+1:]
+	if slash {
+		shown += "/" + path
+	}
+	return shown
 }

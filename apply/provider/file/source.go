@@ -118,11 +118,11 @@ func (f *item) fromHost(ctx context.Context, h *resource.Host) (*metadata, error
 
 func (f *item) noSource() error {
 	if len(f.sources) == 1 {
-		return fmt.Errorf("the source %s does not exist", curl.Shown(f.sources[0]))
+		return fmt.Errorf("the source %s does not exist", curl.Named(f.sources[0], f.r.Secret("source")))
 	}
 	var shown []string
 	for _, source := range f.sources {
-		shown = append(shown, curl.Shown(source))
+		shown = append(shown, curl.Named(source, f.r.Secret("source")))
 	}
 	return fmt.Errorf("none of the sources exists: %s", strings.Join(shown, ", "))
 }

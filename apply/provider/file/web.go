@@ -47,7 +47,7 @@ func (f *item) head(ctx context.Context, h *resource.Host, source string) (*meta
 		answer, err = headers(ctx, h, c)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the source %s: %w", curl.Shown(source), err)
+		return nil, fmt.Errorf("the source %s: %w", curl.Named(source, f.r.Secret("source")), err)
 	}
 	if answer.code < 200 || answer.code > 299 {
 		return nil, nil //nolint:nilnil // the next source is tried
@@ -179,7 +179,7 @@ func (f *item) get(ctx context.Context, h *resource.Host, source string) (io.Rea
 		defer close(d.done)
 		defer to.Close()
 		if _, err := runCurl(ctx, h, c, to, downloadLimit); err != nil {
-			d.err = fmt.Errorf("the source %s: %w", curl.Shown(source), err)
+			d.err = fmt.Errorf("the source %s: %w", curl.Named(source, f.r.Secret("source")), err)
 		}
 	}()
 	return d, nil

@@ -329,29 +329,31 @@ func (x *item) change(ctx context.Context, h *resource.Host) error {
 	run := func(args ...string) error {
 		return x.family.program("").Change(ctx, h, append([]string{"-w"}, args...)...)
 	}
-	moved := x.found != nil && (x.in != x.table || x.found.chain != x.chain)
-	if x.found != nil && (x.absent || moved) {
-		if err := x.remove(ctx, h, run); err != nil || x.absent {
-			return err
+	if x.absent {
+		if x.found == nil {
+			return nil
 		}
+		return x.remove(ctx, h, run)
 	}
+	// The new rule is there before the old one is removed, so that the machine is not without both if iptables refuses the new one. The old
+	// one is removed by its arguments: if somebody has inserted a rule meanwhile, its number is that of another rule.
 	t := x.state.table(x.table)
 	args := x.args()
 	made := &rule{chain: x.chain, name: x.name, args: args}
-	if x.found != nil {
-		n := slices.Index(t.of(x.chain), x.found) + 1
-		if err := run(append([]string{"-t", x.table, "-R", x.chain, itoa(n)}, args...)...); err != nil {
-			return err
-		}
-		t.put(made, n, true)
-		x.found = made
-		return nil
-	}
 	n := t.position(x.chain, x.name)
+	if x.found != nil && x.in == x.table && x.found.chain == x.chain {
+		n = slices.Index(t.of(x.chain), x.found) + 1
+	}
 	if err := run(append([]string{"-t", x.table, "-I", x.chain, itoa(n)}, args...)...); err != nil {
 		return err
 	}
-	t.put(made, n, false)
+	t.put(made, n)
+	if x.found != nil {
+		if err := x.remove(ctx, h, run); err != nil {
+			return err
+		}
+	}
+	x.found, x.in = made, x.table
 	return nil
 }
 

@@ -94,8 +94,8 @@ func (t *chains) of(chain string) (list []*rule) {
 	return list
 }
 
-// put inserts a rule as the n-th of its chain, from 1 on, or replaces that rule.
-func (t *chains) put(r *rule, n int, replace bool) {
+// put inserts a rule as the n-th of its chain, from 1 on.
+func (t *chains) put(r *rule, n int) {
 	at := len(t.rules)
 	for i, old := range t.rules {
 		if old.chain == r.chain {
@@ -104,10 +104,6 @@ func (t *chains) put(r *rule, n int, replace bool) {
 				break
 			}
 		}
-	}
-	if replace && at < len(t.rules) {
-		t.rules[at] = r
-		return
 	}
 	t.rules = slices.Insert(t.rules, at, r)
 }

@@ -93,7 +93,7 @@ func TestEntries(t *testing.T) {
 		ref, _, _ := strings.Cut(c.resource, " {")
 		m.Want(c.resource+" noop", m.Apply(true, c.resource), ref+" "+strings.Replace(c.out, "changed ", "noop ", 1))
 		m.Want(c.resource, m.Apply(false, c.resource), ref+" "+c.out)
-		got := strings.ReplaceAll(strings.Join(m.Argv[2:], "; "), `rule family="ipv6" priority="-5" source NOT ipset="bad" destination address="2001:db8::1" forward-port port="1" protocol="udp" to-port="2" log prefix="a b" limit value="1/m" reject type="icmp6-adm-prohibited"`, "RULE")
+		got := strings.ReplaceAll(strings.Join(m.Argv[2:], "; "), `rule priority="-5" family="ipv6" source NOT ipset="bad" destination address="2001:db8::1" forward-port port="1" protocol="udp" to-port="2" log prefix="a b" limit value="1/m" reject type="icmp6-adm-prohibited"`, "RULE")
 		m.Want(c.resource+" commands", got, c.ran)
 	}
 	m := machine(t, true)
@@ -182,4 +182,15 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d zones", len(all))
 		}
 	})
+}
+
+// TestUnordered checks that a declared rule is found in the list of firewalld, which has its own order and quotes.
+func TestUnordered(t *testing.T) {
+	printed := `rule priority="10" family="ipv4" source address="192.0.2.1" accept`
+	if got := unordered(`rule family=ipv4 priority=10 source address=192.0.2.1 accept`); got != unordered(printed) {
+		t.Errorf("the rule is %s", got)
+	}
+	if unordered(`rule family="ipv4" accept`) == unordered(`rule family="ipv4" drop`) {
+		t.Error("different rules are equal")
+	}
 }

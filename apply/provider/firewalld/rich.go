@@ -55,12 +55,12 @@ func richRule(f *resource.Fields) string {
 	if !slices.Contains([]string{"ipv4", "ipv6", "eb"}, family) {
 		f.RefuseValue("family", "must be ipv4, ipv6 or eb", family)
 	}
-	w.pair("family", "family", family)
 	if n, err := f.R.Int("priority", 0); err != nil || n < -32768 || n > 32767 {
 		f.Refuse("priority", "must be a number from -32768 to 32767")
 	} else if f.R.Params.Value("priority") != nil {
 		w.pair("priority", "priority", n)
 	}
+	w.pair("family", "family", family)
 	w.end("source", "source")
 	w.end("dest", "destination")
 	w.element()

@@ -2,6 +2,7 @@ package firewalld
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -87,11 +88,13 @@ func (zones) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 			return nil, err
 		}
 		return c.read(ctx, h, "zone")
-	}, func(x *zone, all config) error {
+	}, func(x *zone, all config) (err error) {
 		x.control, x.is, x.extra = c, all[x.name], make(map[string][]string)
 		for _, p := range purgeTypes {
 			if x.is != nil && x.purge[p.param] {
-				x.extra[p.param] = p.unmanaged(h, x.name, x.is[p.setting])
+				if x.extra[p.param], err = p.unmanaged(h, x.name, x.is[p.setting]); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -99,19 +102,31 @@ func (zones) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 }
 
 // unmanaged returns the entries of a zone that no resource of the catalog has.
-func (e *entries) unmanaged(h *resource.Host, zone string, list []string) (extra []string) {
-	var own []string
+func (e *entries) unmanaged(h *resource.Host, zone string, list []string) (extra []string, err error) {
+	own := make(map[string]bool)
 	for _, r := range h.Declared(strings.ToUpper(e.typ[:1]) + e.typ[1:]) {
-		if item, err := e.New(r); err == nil && item.(*entry).owner == zone && item.(*entry).kind == "zone" {
-			own = append(own, item.(*entry).value)
+		item, err := e.New(r)
+		if err != nil {
+			return nil, fmt.Errorf("the entries of the zone cannot be purged, because it is not known what %s describes: %w", r.Ref, err)
+		}
+		if item.(*entry).owner == zone && item.(*entry).kind == "zone" {
+			own[unordered(item.(*entry).value)] = true
 		}
 	}
 	for _, v := range list {
-		if !slices.Contains(own, v) {
+		if !own[unordered(v)] {
 			extra = append(extra, v)
 		}
 	}
-	return extra
+	return extra, nil
+}
+
+// unordered returns a form of an entry in which quotes and the order of words do not count, because firewalld prints the words of rich rules in
+// its own order.
+func unordered(entry string) string {
+	words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(entry))
+	slices.Sort(words)
+	return strings.Join(words, " ")
 }
 
 func first(list []string) string { return strings.Join(list, " ") }

@@ -21,6 +21,9 @@ type source struct {
 	keyPassword                  string // that the key gets
 }
 
+// hasKey reports whether the entry has a private key that is not from a PKCS #12 file.
+func (s *source) hasKey() bool { return s.key != "" || s.keyText != "" }
+
 // certificates returns the certificates of the entry; nil if their file does not exist.
 func (s *source) certificates(ctx context.Context) ([][]byte, error) {
 	if s.certificate == "" {
@@ -65,7 +68,7 @@ func (s *source) needed(ctx context.Context, path string) ([][]byte, error) {
 func (x *item) add(ctx context.Context, h *resource.Host, k *keytool, w *work) error {
 	s := &x.source
 	switch {
-	case s.key != "" || s.keyText != "":
+	case s.hasKey():
 		return x.addKey(ctx, h, k, w)
 	case k.storeIs == "pkcs12":
 		return x.addStore(ctx, k, w)
@@ -158,9 +161,6 @@ func (x *item) addStore(ctx context.Context, k *keytool, w *work) error {
 	text, exists, err := textfile.Read(ctx, x.source.certificate)
 	if err == nil && !exists {
 		err = fmt.Errorf("%s does not exist", x.source.certificate)
-	}
-	if x.source.certificate == "" {
-		text, err = x.source.certificateText, nil
 	}
 	if err != nil {
 		return err

@@ -107,6 +107,9 @@ func (x *item) check(f *resource.Fields) {
 		if x.source.certificate == "" && x.source.certificateText == "" {
 			f.Refuse("certificate", "must be given, or certificate_content")
 		}
+		if x.store.kind == "pkcs12" && !x.source.hasKey() && x.source.certificateText != "" {
+			f.Refuse("certificate_content", "cannot be used with the storetype pkcs12, because a PKCS #12 file is not text. Use certificate")
+		}
 	}
 	switch {
 	case !given("password") && !given("password_file"):
@@ -196,10 +199,14 @@ func contains(certs, wanted [][]byte) bool {
 // wanted returns the certificates that an entry must have; nil if a file of them does not exist, such as with noop
 // before it is made.
 func (x *item) wanted(ctx context.Context, h *resource.Host) ([][]byte, error) {
-	if x.store.kind == "pkcs12" {
+	hasKey := x.source.hasKey()
+	if x.store.kind == "pkcs12" && !hasKey { // as add does
 		from := x.store
 		from.path, from.password, from.passwordFile = x.source.certificate, x.source.password, ""
 		all, err := from.list(ctx, h)
+		if one, has := all[strings.ToLower(x.source.alias)]; has && x.source.alias != "" {
+			return one, err
+		}
 		var certs [][]byte
 		for _, of := range all {
 			certs = append(certs, of...)
@@ -207,8 +214,14 @@ func (x *item) wanted(ctx context.Context, h *resource.Host) ([][]byte, error) {
 		return certs, err
 	}
 	certs, err := x.source.certificates(ctx)
-	if err != nil || certs == nil || x.source.chain == "" {
-		return certs, err
+	if err != nil || certs == nil {
+		return nil, err
+	}
+	if !hasKey || x.source.chain != "" { // add leaves the other certificates out, too
+		certs = certs[:1:1]
+	}
+	if !hasKey || x.source.chain == "" {
+		return certs, nil
 	}
 	chain, err := certificatesOf(ctx, x.source.chain)
 	if err != nil || chain == nil {

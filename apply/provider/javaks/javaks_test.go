@@ -166,6 +166,30 @@ func TestKeys(t *testing.T) {
 	want(t, "entries", s.list("k3", "changeit"), "outside PrivateKeyEntry")
 }
 
+// The latest state is reached for sources with more certificates than keytool imports.
+func TestLatest(t *testing.T) {
+	s := newSite(t)
+	s.make("ca", "other")
+	s.shell("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a -keyout a.key -out a.csr 2>&1; openssl x509 -req -in a.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out a.crt 2>&1")
+	s.shell("cat a.crt other.crt >two.crt")
+	s.shell("openssl pkcs12 -export -in a.crt -inkey a.key -name inside -passout pass:other1 -out a.p12; openssl pkcs12 -export -in other.crt -inkey other.key -name second -passout pass:other1 -out b.p12")
+	s.shell("keytool -importkeystore -noprompt -srckeystore b.p12 -srcstorepass other1 -destkeystore a.p12 -deststorepass other1 2>&1")
+	const key = `,"private_key":"DIR/a.key"`
+	for _, c := range []struct{ params, kind string }{
+		{`"certificate":"DIR/two.crt"`, "trustedCertEntry"},
+		{`"certificate":"DIR/a.crt","chain":"DIR/ca.crt"`, "trustedCertEntry"},
+		{`"certificate":"DIR/two.crt","chain":"DIR/ca.crt"` + key, "PrivateKeyEntry"},
+		{`"certificate":"DIR/a.crt","chain":"DIR/ca.crt","storetype":"pkcs12","source_password":"other1"` + key, "PrivateKeyEntry"},
+		{`"certificate":"DIR/a.p12","storetype":"pkcs12","source_password":"other1","source_alias":"inside"`, "PrivateKeyEntry"},
+	} {
+		s.shell("rm -f ks")
+		r := `Java_ks[www:DIR/ks] {"ensure":"latest","password":"changeit",` + c.params + `}`
+		want(t, c.params, s.apply(false, r), "Java_ks[www:DIR/ks] changed java_ks_changed")
+		want(t, c.params, s.apply(false, r), "")
+		want(t, c.params, s.list("ks", "changeit"), "www "+c.kind)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	s := newSite(t)
 	s.make("a")
@@ -176,23 +200,24 @@ func TestFailures(t *testing.T) {
 	want(t, "create", s.apply(false, entry("ks", `"password":"changeit"`)), "Java_ks[www:DIR/ks] changed java_ks_created")
 	before := s.shell("sha256sum ks bad")
 	for r, problem := range map[string]string{
-		entry("ks", `"password":"other1"`):                                       "failed FAILED the keystore has another password",
-		entry("bad", `"password":"other1","password_fail_reset":true`):           "keytool -list: exit code 1: ",
-		entry("new", `"password_file":"DIR/none"`):                               "DIR/none, does not exist",
-		entry("no/new", `"password":"changeit"`):                                 "no such file or directory",
-		`Java_ks[w:DIR/new] {"certificate":"DIR/none","password":"changeit"}`:    "DIR/none does not exist",
-		`Java_ks[w:DIR/new] {"certificate":"DIR/notcert","password":"changeit"}`: "DIR/notcert has no certificate",
-		entry("new", `"password":"changeit","private_key":"DIR/notcert"`):        "openssl pkcs12: exit code 1: ",
-		entry("new", `"password":"changeit","path":"DIR"`):                       "the program keytool is missing",
-		entry("ks", `"password":"pass1"`):                                        "The parameter password must have six or more characters",
-		entry("ks", `"password":"changeit","password_file":"/x"`):                "The parameter password_file cannot be used together with password",
-		entry("ks", `"certificate_content":"x","password":"changeit"`):           "The parameter certificate_content cannot be used together with certificate",
-		entry("ks", `"storetype":"pkcs12","password":"changeit"`):                "The parameter source_password must be given with the storetype pkcs12",
-		entry("ks", `"name":"-x","password":"changeit"`):                         "The parameter name must be one line that does not begin with -",
-		entry("ks", `"keytool_timeout":0,"password":"changeit"`):                 "The parameter keytool_timeout must be a number of seconds",
-		entry("ks", `"trustcacerts":true`):                                       "The parameter password must be given, or password_file",
-		`Java_ks[a] {"certificate":"/c","password":"changeit"}`:                  "The parameter target must be an absolute path",
-		`Java_ks[a:/x] {"password":"changeit"}`:                                  "The parameter certificate must be given, or certificate_content",
+		entry("ks", `"password":"other1"`):                                                                                "failed FAILED the keystore has another password",
+		entry("bad", `"password":"other1","password_fail_reset":true`):                                                    "keytool -list: exit code 1: ",
+		entry("new", `"password_file":"DIR/none"`):                                                                        "DIR/none, does not exist",
+		entry("no/new", `"password":"changeit"`):                                                                          "no such file or directory",
+		`Java_ks[w:DIR/new] {"certificate":"DIR/none","password":"changeit"}`:                                             "DIR/none does not exist",
+		`Java_ks[w:DIR/new] {"certificate":"DIR/notcert","password":"changeit"}`:                                          "DIR/notcert has no certificate",
+		entry("new", `"password":"changeit","private_key":"DIR/notcert"`):                                                 "openssl pkcs12: exit code 1: ",
+		entry("new", `"password":"changeit","path":"DIR"`):                                                                "the program keytool is missing",
+		entry("ks", `"password":"pass1"`):                                                                                 "The parameter password must have six or more characters",
+		entry("ks", `"password":"changeit","password_file":"/x"`):                                                         "The parameter password_file cannot be used together with password",
+		entry("ks", `"certificate_content":"x","password":"changeit"`):                                                    "The parameter certificate_content cannot be used together with certificate",
+		entry("ks", `"storetype":"pkcs12","password":"changeit"`):                                                         "The parameter source_password must be given with the storetype pkcs12",
+		entry("ks", `"name":"-x","password":"changeit"`):                                                                  "The parameter name must be one line that does not begin with -",
+		entry("ks", `"keytool_timeout":0,"password":"changeit"`):                                                          "The parameter keytool_timeout must be a number of seconds",
+		entry("ks", `"trustcacerts":true`):                                                                                "The parameter password must be given, or password_file",
+		`Java_ks[a] {"certificate":"/c","password":"changeit"}`:                                                           "The parameter target must be an absolute path",
+		`Java_ks[a:/x] {"password":"changeit","storetype":"pkcs12","source_password":"other1","certificate_content":"x"}`: "The parameter certificate_content cannot be used with the storetype pkcs12",
+		`Java_ks[a:/x] {"password":"changeit"}`:                                                                           "The parameter certificate must be given, or certificate_content",
 	} {
 		if got := s.apply(false, r); !strings.Contains(got, problem) || strings.Contains(got, "other1") {
 			t.Errorf("%s: %s", r, got)
@@ -211,7 +236,7 @@ func TestFailures(t *testing.T) {
 	// Stand-ins for keytool: it fails in the middle of its work, prints noise, and hangs.
 	before = s.shell("sha256sum ks")
 	for script, problem := range map[string]string{
-		`[ "$1" = -list ] && exit; echo x >"$7"; kill -9 $$`: "keytool -importcert: exit code 137",
+		`[ "$1" = -list ] && exit; echo x >"$8"; kill -9 $$`: "keytool -importcert: exit code 137",
 		`printf '\000\033[31m\377'; exit 1`:                  "keytool -list: exit code 1: [31m",
 		"sleep 1000 & sleep 1000":                            "keytool -list: timed out",
 	} {

@@ -99,7 +99,7 @@ type purgeType struct{}
 type purge struct {
 	r       *resource.Resource
 	dir     string
-	manages bool // ensure is purged
+	manages bool // ensure is purged; otherwise nothing is removed
 	kinds   []string
 	found   int // files to remove
 }
@@ -131,6 +131,9 @@ const header = "# Deployed with puppet"
 // Generate returns the unit files to remove.
 func (x *purge) Generate(_ context.Context, h *resource.Host) ([]*resource.Resource, error) {
 	x.found = 0
+	if !x.manages {
+		return nil, nil
+	}
 	dir, err := safepath.Open(x.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -147,18 +150,14 @@ func (x *purge) Generate(_ context.Context, h *resource.Host) ([]*resource.Resou
 		}
 		return nil, err
 	}
-	declared := make(map[string]bool)
-	for _, r := range h.Declared("File") {
-		name, given := r.Params.Value("path").(string)
-		if !given {
-			name = r.Title
-		}
-		declared[filepath.Clean(name)] = true
+	declared, err := declaredIn(dir, h)
+	if err != nil {
+		return nil, err
 	}
 	var list []*resource.Resource
 	for _, e := range entries {
 		file := filepath.Join(x.dir, e.Name())
-		if !e.Type().IsRegular() || declared[file] || !slices.Contains(x.kinds, strings.TrimPrefix(filepath.Ext(file), ".")) {
+		if !e.Type().IsRegular() || declared[e.Name()] || !slices.Contains(x.kinds, strings.TrimPrefix(filepath.Ext(file), ".")) {
 			continue
 		}
 		is, err := written(dir, e.Name())
@@ -171,6 +170,34 @@ func (x *purge) Generate(_ context.Context, h *resource.Host) ([]*resource.Resou
 	}
 	x.found = len(list)
 	return list, nil
+}
+
+// declaredIn returns the names of the files in a directory that the catalog has. It compares directories by their inodes, because a
+// directory can have several paths: /lib can be a link to /usr/lib.
+func declaredIn(dir *os.File, h *resource.Host) (map[string]bool, error) {
+	this, err := dir.Stat()
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool)
+	same := make(map[string]bool) // by path of the directory
+	for _, r := range h.Declared("File") {
+		name, given := r.Params.Value("path").(string)
+		if !given {
+			name = r.Title
+		}
+		above, base := filepath.Split(filepath.Clean(name))
+		is, known := same[above]
+		if !known {
+			info, err := os.Stat(above)
+			is = err == nil && os.SameFile(info, this)
+			same[above] = is
+		}
+		if is {
+			names[base] = true
+		}
+	}
+	return names, nil
 }
 
 // params are the parameters of a file to remove: with the metaparameters of the resource.
@@ -205,7 +232,7 @@ func (x *purge) Read(context.Context, *resource.Host) error { return nil }
 
 // Plan implements resource.Item.
 func (x *purge) Plan() ([]resource.Change, error) {
-	if x.found == 0 || !x.manages {
+	if x.found == 0 {
 		return nil, nil
 	}
 	return []resource.Change{{Property: "ensure", Name: "systemd_purge_units_changed", Is: "purgable", Should: "purged"}}, nil

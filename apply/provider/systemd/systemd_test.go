@@ -93,6 +93,7 @@ func TestPurge(t *testing.T) {
 	kept := `File[kept] {"path":"` + dir + `/kept.service","ensure":"file"}`
 	purge := `Systemd_purge_units[` + dir + `]`
 	relative := func(out string) string { return strings.ReplaceAll(out, dir, "DIR") }
+	m.Want("purgable", relative(m.Apply(false, kept, `Systemd_purge_units[`+dir+`] {"ensure":"purgable"}`)), "File[kept] unchanged\nSystemd_purge_units[DIR] unchanged")
 	m.Want("noop", relative(m.Apply(true, kept, purge)), "File[DIR/old.service] noop file_removed\nFile[DIR/old.timer] noop file_removed\nFile[kept] unchanged\nSystemd_purge_units[DIR] noop systemd_purge_units_changed")
 	only := `Systemd_purge_units[` + dir + `] {"unit_types":"timer"}`
 	m.Want("timers", relative(m.Apply(false, kept, only)), "File[DIR/old.timer] changed file_removed\nFile[kept] unchanged\nSystemd_purge_units[DIR] changed systemd_purge_units_changed")
@@ -118,4 +119,19 @@ func TestPurge(t *testing.T) {
 			t.Error(got)
 		}
 	}
+}
+
+// TestPurgeMergedUsr checks that a file is not purged if the catalog has it below another path of the directory.
+func TestPurgeMergedUsr(t *testing.T) {
+	m := providertest.Scripted(t, "", types)
+	for _, name := range []string{"kept", "title", "old"} {
+		m.Write("usr/lib/systemd/system/"+name+".service", "# Deployed with puppet\n", 0o644)
+	}
+	m.Write("etc/systemd/system/old.service", "", 0o644)
+	if err := os.Symlink("usr/lib", m.Root+"/lib"); err != nil {
+		t.Fatal(err)
+	}
+	out := m.Apply(false, `File[kept] {"path":"`+m.Root+`/lib/systemd/system/kept.service","ensure":"file"}`, `File[`+m.Root+`/lib/systemd//system/title.service] {"ensure":"file"}`,
+		`File[other] {"path":"`+m.Root+`/etc/systemd/system/old.service","ensure":"file"}`, `Systemd_purge_units[`+m.Root+`/usr/lib/systemd/system]`)
+	m.Want("purge", strings.ReplaceAll(out, m.Root, ""), "File[/lib/systemd//system/title.service] unchanged\nFile[/usr/lib/systemd/system/old.service] changed file_removed\nFile[kept] unchanged\nFile[other] unchanged\nSystemd_purge_units[/usr/lib/systemd/system] changed systemd_purge_units_changed")
 }

@@ -25,7 +25,11 @@ type fcontext struct {
 }
 
 // A label is the context of files. seltype is <<none>> for files that get none, and "" if there is no label.
-type label struct{ seluser, seltype string }
+// A local one is from semanage, not from the policy.
+type label struct {
+	seluser, seltype string
+	local            bool
+}
 
 // New implements resource.Type.
 func (fcontexts) New(r *resource.Resource) (resource.Item, error) {
@@ -66,7 +70,7 @@ func (fcontexts) ReadAll(ctx context.Context, h *resource.Host, items []resource
 			if err != nil {
 				return nil, err
 			}
-			parseContexts(text, all)
+			parseContexts(text, name == "file_contexts.local", all)
 		}
 		return all, nil
 	}, func(x *fcontext, all map[[2]string]label) error {
@@ -76,7 +80,7 @@ func (fcontexts) ReadAll(ctx context.Context, h *resource.Host, items []resource
 }
 
 // parseContexts reads lines with a pattern, sometimes a kind of files such as -d, and a context, as file_contexts(5) describes them.
-func parseContexts(text string, all map[[2]string]label) {
+func parseContexts(text string, local bool, all map[[2]string]label) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		if len(f) < 2 || len(f) > 3 || strings.HasPrefix(f[0], "#") {
@@ -91,21 +95,22 @@ func parseContexts(text string, all map[[2]string]label) {
 				kind = "f"
 			}
 		}
-		l := label{seltype: "<<none>>"}
+		l := label{seltype: "<<none>>", local: local}
 		if text := f[len(f)-1]; text != l.seltype {
 			parts := strings.Split(text, ":")
 			if len(parts) < 3 {
 				continue
 			}
-			l = label{parts[0], parts[2]}
+			l = label{parts[0], parts[2], local}
 		}
 		all[[2]string{f[0], kind}] = l
 	}
 }
 
-// Plan implements resource.Item.
+// Plan implements resource.Item. semanage cannot remove the definitions of the policy, so only local ones can be present where they
+// must be absent.
 func (x *fcontext) Plan() ([]resource.Change, error) {
-	changes := ensure("selinux_fcontext", x.is.seltype != "", x.absent)
+	changes := ensure("selinux_fcontext", x.is.seltype != "" && (x.is.local || !x.absent), x.absent)
 	if changes != nil || x.absent {
 		return changes, nil
 	}

@@ -67,6 +67,8 @@ func TestFcontext(t *testing.T) {
 		{`Selinux_fcontext[a] {"pathspec":"/own","file_type":"f","seltype":"own_t","seluser":"user_u"}`, "changed seltype_changed seluser_changed", "fcontext -m -t own_t -f f -s user_u /own"},
 		{`Selinux_fcontext[a] {"pathspec":"/none","file_type":"l","seltype":"<<none>>"}`, "unchanged", ""},
 		{`Selinux_fcontext[a] {"pathspec":"/own","file_type":"f","ensure":"absent"}`, "changed selinux_fcontext_removed", "fcontext -d -t local_t -f f /own"},
+		{`Selinux_fcontext[a] {"pathspec":"/srv(/.*)?","ensure":"absent"}`, "unchanged", ""}, // of the policy
+		{`Selinux_fcontext[a] {"pathspec":"/missing","ensure":"absent"}`, "unchanged", ""},
 		{`Selinux_fcontext_equivalence[/a] {"target":"/var/a"}`, "unchanged", ""},
 		{`Selinux_fcontext_equivalence[/b] {"target":"/var/b"}`, "changed selinux_fcontext_equivalence_created", "fcontext -a -e /var/b /b"},
 		{`Selinux_fcontext_equivalence[/a] {"target":"/var/b"}`, "changed target_changed", "fcontext -N -d -e /var/a /a; semanage fcontext -a -e /var/b /a"},
@@ -124,7 +126,7 @@ func FuzzContexts(f *testing.F) {
 	f.Add("/a -- system_u:object_r:a_t:s0\n/b <<none>>\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		all := make(map[[2]string]label)
-		parseContexts(text, all)
+		parseContexts(text, true, all)
 		for key, l := range all {
 			if len(key[1]) != 1 || key[0] == "" {
 				t.Errorf("%q %+v", key, l)

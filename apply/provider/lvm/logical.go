@@ -226,27 +226,38 @@ func (x *logicalVolume) extend(ctx context.Context, h *resource.Host) error {
 	if x.yes {
 		args = append(args, "--yes")
 	}
-	if err := program("lvextend").Change(ctx, h, args...); err != nil || !x.resize {
-		return err
+	if !x.resize {
+		return program("lvextend").Change(ctx, h, args...)
 	}
+	// All that can stop the change of the file system is checked first: a later run does not see that it failed.
 	kind, err := blkid.Probe(ctx, h, x.path())
 	if err != nil {
+		return err
+	}
+	mounted := "" // [SWAP] for swap in use
+	if kind == "xfs" || kind == "swap" {
+		if mounted, err = program("lsblk").Query(ctx, h, "-o", "MOUNTPOINT", "-nr", x.path()); err != nil {
+			return err
+		}
+		mounted = strings.TrimSpace(mounted)
+	}
+	if kind == "xfs" && mounted == "" {
+		return fmt.Errorf("the volume has an XFS file system that is not mounted, so it cannot become larger. Mount it first")
+	}
+	if err := program("lvextend").Change(ctx, h, args...); err != nil {
 		return err
 	}
 	switch kind {
 	case "ext3", "ext4":
 		return program("resize2fs").Change(ctx, h, x.path())
 	case "xfs": // works on the mount point
-		mounted, err := program("lsblk").Query(ctx, h, "-o", "MOUNTPOINT", "-nr", x.path())
-		if err != nil {
-			return err
-		}
-		if mounted = strings.TrimSpace(mounted); mounted == "" {
-			return fmt.Errorf("the volume is larger, but its XFS file system is not, because it is not mounted")
-		}
 		return program("xfs_growfs").Change(ctx, h, mounted)
 	case "swap":
-		for _, name := range []string{"swapoff", "mkswap", "swapon"} {
+		names := []string{"swapoff", "mkswap", "swapon"}
+		if mounted != "[SWAP]" {
+			names = []string{"mkswap"}
+		}
+		for _, name := range names {
 			if err := program(name).Change(ctx, h, x.path()); err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func machine(t *testing.T) *providertest.Machine {
 		answer("pvs --noheadings --separator , --units b --nosuffix -o pv_name,vg_name", "  /dev/sda2,vg0\n  /dev/sdb,vg0\n  /dev/sdc,vg1\n  /dev/sdd,\n"),
 		answer("pvs", "  /dev/sda2\n  /dev/sdb\n  /dev/sdc\n  /dev/sdd\n"), answer("vgs", "  vg0\n  vg1\n"),
 		answer("lvs", "  root,vg0,10737418240,4194304,1\n  data,vg0,1073741824,4194304,2\n  swap,vg1,1048576000,4194304,1\n"),
-		answer("lsblk", "/srv\n"),
+		answer("lsblk -o MOUNTPOINT -nr /dev/vg1/swap", "[SWAP]\n"), answer("lsblk", "/srv\n"),
 		answer("blkid -p -s TYPE -s PTTYPE /dev/vg0/root", "/dev/vg0/root: TYPE=\"ext4\"\n"), answer("blkid -p -s TYPE -s PTTYPE /dev/vg0/data", "/dev/vg0/data: TYPE=\"xfs\"\n"),
 		answer("blkid -p -s TYPE -s PTTYPE /dev/vg1/swap", "/dev/vg1/swap: TYPE=\"swap\"\n"), answer("blkid -p -s TYPE -s PTTYPE /dev/sde", "/dev/sde: PTTYPE=\"gpt\"\n"),
 		providertest.Answer{Begin: "blkid", Out: resource.Output{Code: 2}})
@@ -49,9 +49,9 @@ func TestApply(t *testing.T) {
 		{`Logical_volume[root] {"volume_group":"vg0","size":"10G"}`, "unchanged", ""},
 		{`Logical_volume[root] {"volume_group":"vg0"}`, "unchanged", ""},
 		{`Logical_volume[swap] {"volume_group":"vg1","size":"999M"}`, "unchanged", ""},
-		{`Logical_volume[root] {"volume_group":"vg0","size":"1T"}`, "changed size_changed", "lvextend -L 1T /dev/vg0/root; blkid -p -s TYPE -s PTTYPE /dev/vg0/root; resize2fs /dev/vg0/root"},
-		{`Logical_volume[data] {"volume_group":"vg0","size":"2G"}`, "changed size_changed", "lvextend -L 2G /dev/vg0/data; blkid -p -s TYPE -s PTTYPE /dev/vg0/data; lsblk -o MOUNTPOINT -nr /dev/vg0/data; xfs_growfs /srv"},
-		{`Logical_volume[swap] {"volume_group":"vg1","size":"2G"}`, "changed size_changed", "lvextend -L 2G /dev/vg1/swap; blkid -p -s TYPE -s PTTYPE /dev/vg1/swap; swapoff /dev/vg1/swap; mkswap /dev/vg1/swap; swapon /dev/vg1/swap"},
+		{`Logical_volume[root] {"volume_group":"vg0","size":"1T"}`, "changed size_changed", "blkid -p -s TYPE -s PTTYPE /dev/vg0/root; lvextend -L 1T /dev/vg0/root; resize2fs /dev/vg0/root"},
+		{`Logical_volume[data] {"volume_group":"vg0","size":"2G"}`, "changed size_changed", "blkid -p -s TYPE -s PTTYPE /dev/vg0/data; lsblk -o MOUNTPOINT -nr /dev/vg0/data; lvextend -L 2G /dev/vg0/data; xfs_growfs /srv"},
+		{`Logical_volume[swap] {"volume_group":"vg1","size":"2G"}`, "changed size_changed", "blkid -p -s TYPE -s PTTYPE /dev/vg1/swap; lsblk -o MOUNTPOINT -nr /dev/vg1/swap; lvextend -L 2G /dev/vg1/swap; swapoff /dev/vg1/swap; mkswap /dev/vg1/swap; swapon /dev/vg1/swap"},
 		{`Logical_volume[data] {"volume_group":"vg0","size":"2g","resize_fs":false}`, "changed size_changed", "lvextend -L 2g /dev/vg0/data"},
 		{`Logical_volume[root] {"volume_group":"vg0","size":"5G","size_is_minsize":true}`, "unchanged", ""},
 		{`Logical_volume[root] {"volume_group":"vg0","size":"5G"}`, "failed: the volume has 10G, more than 5G. A smaller size can destroy data, so make the volume smaller by hand, or set size_is_minsize", ""},
@@ -135,6 +135,18 @@ func TestUnreadable(t *testing.T) {
 		t.Error(got)
 	}
 	m.Want("commands", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /dev/d")
+}
+
+// TestUnmounted checks that the volume stays as it is if its file system cannot become larger, so that the next run fails, too.
+func TestUnmounted(t *testing.T) {
+	for kind, want := range map[string]string{"xfs": "", "swap": "; lvextend -L 2G /dev/v/l; mkswap /dev/v/l"} {
+		m := providertest.Scripted(t, "lvs lvextend blkid lsblk mkswap", types, answer("lvs", "  l,v,1073741824,4194304,1\n"), answer("blkid", "/dev/v/l: TYPE=\""+kind+"\"\n"))
+		out := m.Apply(false, `Logical_volume[l] {"volume_group":"v","size":"2G"}`)
+		if strings.Contains(out, "XFS file system that is not mounted") != (kind == "xfs") {
+			t.Error(out)
+		}
+		m.Want(kind, strings.Join(m.Argv[1:], "; "), "blkid -p -s TYPE -s PTTYPE /dev/v/l; lsblk -o MOUNTPOINT -nr /dev/v/l"+want)
+	}
 }
 
 func TestFailures(t *testing.T) {

@@ -190,6 +190,9 @@ func TestUnordered(t *testing.T) {
 	if got := unordered(`rule family=ipv4 priority=10 source address=192.0.2.1 accept`); got != unordered(printed) {
 		t.Errorf("the rule is %s", got)
 	}
+	if unordered(`rule priority="0" accept`) != unordered("rule accept") {
+		t.Error("the default of priority counts")
+	}
 	if unordered(`rule family="ipv4" accept`) == unordered(`rule family="ipv4" drop`) {
 		t.Error("different rules are equal")
 	}

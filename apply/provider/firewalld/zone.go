@@ -125,6 +125,7 @@ func (e *entries) unmanaged(h *resource.Host, zone string, list []string) (extra
 // its own order.
 func unordered(entry string) string {
 	words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(entry))
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "priority=0" }) // it is the default, which firewalld does not print
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }

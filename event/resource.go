@@ -31,9 +31,9 @@ type Resource struct {
 	Refreshed bool
 	// Attempts is the number of attempts if the resource was tried again after a failure; otherwise 0.
 	Attempts int
-	Reason    string // why it was skipped
-	Place     string // of the declaration, FILE:LINE; "" if it has none
-	Changes   []Change
+	Reason   string // why it was skipped
+	Place    string // of the declaration, FILE:LINE; "" if it has none
+	Changes  []Change
 	// At is the time of a check of a watch; zero for the one result of a run.
 	At time.Time
 }

@@ -25,7 +25,7 @@ func (v *Invocation) programs(o *CreateOptions) *programs {
 	return &programs{v: v, o: o, code: make(map[string][]byte)}
 }
 
-// engines returns the engines of nodes by their names: that of --engine, or those of the inventory.
+// engines returns the engines of nodes by their names: that of --engine, or those of the inventory. It is safe for concurrent use.
 func (p *programs) engines(ctx context.Context, names []string) (map[string]string, error) {
 	engines := make(map[string]string, len(names))
 	for _, name := range names {
@@ -34,6 +34,8 @@ func (p *programs) engines(ctx context.Context, names []string) (map[string]stri
 	if p.o.engine != "" || len(names) == 0 {
 		return engines, nil
 	}
+	p.mu.Lock() // the inventory is read once
+	defer p.mu.Unlock()
 	targets, err := p.v.Targets(ctx, &acting.Targets{Names: names})
 	if err != nil {
 		return nil, err

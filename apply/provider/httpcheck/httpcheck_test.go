@@ -124,7 +124,7 @@ func TestCurl(t *testing.T) {
 	} {
 		h := host(t)
 		c.change(h)
-		if got := hosttest.Apply(t, h, known, false, `Http_check[http://h/]`); !strings.Contains(got, "failed FAILED") || !strings.Contains(got, c.want) || strings.ContainsAny(got, "\x1b\xff") {
+		if got := hosttest.Apply(t, h, known, false, `Http_check[http://h/]`); !strings.Contains(got, "failed FAILED") || !strings.Contains(got, c.want) || strings.ContainsAny(got, "\x1b\u00ff") {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}

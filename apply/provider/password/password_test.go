@@ -143,7 +143,7 @@ func TestRandom(t *testing.T) {
 			t.Errorf("%c does not occur", c)
 		}
 	}
-	if random(16) == random(16) {
+	if a, b := random(16), random(16); a == b {
 		t.Error("two passwords are equal")
 	}
 }

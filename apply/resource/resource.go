@@ -98,6 +98,27 @@ type Change struct {
 	NoRefresh bool
 }
 
+// Created returns the change of a resource of a type that does not exist and is created.
+func Created(typ string) []Change {
+	return []Change{{Property: "ensure", Name: typ + "_created", Is: "absent", Should: "present"}}
+}
+
+// Removed returns the change of a resource of a type that exists and is removed.
+func Removed(typ string) []Change {
+	return []Change{{Property: "ensure", Name: typ + "_removed", Is: "present", Should: "absent"}}
+}
+
+// Ensure returns the change of a resource that must exist, or must be absent; nil if it does or is.
+func Ensure(typ string, exists, absent bool) []Change {
+	switch {
+	case exists && absent:
+		return Removed(typ)
+	case !exists && !absent:
+		return Created(typ)
+	}
+	return nil
+}
+
 // A Refresher is an Item that does something when a resource that notifies it has changed. Refresh is called
 // after the changes of the Item itself. made are those changes; none if there were none. An
 // item that has nothing to do returns nil: it counts as refreshed all the same, as in Puppet.

@@ -110,11 +110,11 @@ func (g *group) Plan() ([]resource.Change, error) {
 	is := g.db.groups[g.name]
 	switch {
 	case g.absent && is != nil:
-		return []resource.Change{{Property: "ensure", Name: "group_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("group"), nil
 	case g.absent:
 		return nil, nil
 	case is == nil:
-		return []resource.Change{{Property: "ensure", Name: "group_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("group"), nil
 	}
 	var changes []resource.Change
 	if g.gid != "" && g.gid != is.gid {

@@ -175,11 +175,11 @@ func (u *user) Plan() ([]resource.Change, error) {
 	is := u.db.users[u.name]
 	switch {
 	case u.absent && is != nil:
-		return []resource.Change{{Property: "ensure", Name: "user_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("user"), nil
 	case u.absent:
 		return nil, nil
 	case is == nil:
-		return []resource.Change{{Property: "ensure", Name: "user_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("user"), nil
 	}
 	var changes []resource.Change
 	for _, p := range properties {

@@ -74,11 +74,11 @@ func (x *entry) Plan() (changes []resource.Change, err error) {
 	c, exists := x.is.choices[x.path]
 	switch {
 	case x.absent && exists:
-		return []resource.Change{{Property: "ensure", Name: "alternative_entry_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("alternative_entry"), nil
 	case x.absent:
 		return nil, nil
 	case !exists:
-		return []resource.Change{{Property: "ensure", Name: "alternative_entry_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("alternative_entry"), nil
 	}
 	if x.is.link != x.link {
 		changes = append(changes, resource.Change{Property: "altlink", Is: x.is.link, Should: x.link})

@@ -8,13 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"bolt/apply/provider/curl"
 	"bolt/apply/provider/textfile"
 	"bolt/apply/provider/tool"
 	"bolt/apply/report"
@@ -168,9 +168,9 @@ func (x *item) Plan() ([]resource.Change, error) {
 	has := x.found != nil && !(x.refresh && x.found.expired)
 	switch {
 	case x.absent && has:
-		return []resource.Change{{Property: "ensure", Name: "apt_key_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("apt_key"), nil
 	case !x.absent && !has:
-		return []resource.Change{{Property: "ensure", Name: "apt_key_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("apt_key"), nil
 	}
 	return nil, nil
 }
@@ -209,30 +209,18 @@ func (x *item) text(ctx context.Context, h *resource.Host) (string, error) {
 		}
 		return text, err
 	}
-	curl := &tool.Tool{Name: "curl", Hint: "Install it on the target", Limit: limit}
-	// The URL can have a password in it, so it is not an argument.
-	config := fmt.Sprintf("url = %q\nfail\nsilent\nshow-error\nlocation\nproto = \"=http,https,ftp\"\nmax-filesize = %d\n", x.source, maxKey)
+	c := curl.New(x.source)
+	c.Flag("fail")
+	c.Set("proto", "=http,https,ftp")
+	c.Number("max-filesize", maxKey)
 	if x.insecure {
-		config += "insecure\n"
+		c.Flag("insecure")
 	}
-	out, err := curl.Run(ctx, h, &resource.Command{Argv: []string{"--config", "-"}, Stdin: []byte(config)})
-	if err == nil {
-		err = out.Failure("curl")
-	}
+	out, err := c.Run(ctx, h, nil, limit)
 	if err != nil {
-		return "", fmt.Errorf("download of %s: %w", shown(x.source, x.r.Secret("source")), err)
+		return "", fmt.Errorf("download of %s: %w", curl.Named(x.source, x.r.Secret("source")), err)
 	}
 	return string(out.Stdout), nil
-}
-
-// shown returns a URL without its user and password, and nothing of a secret URL.
-func shown(source string, secret bool) string {
-	u, err := url.Parse(source)
-	if err != nil || secret {
-		return "the source"
-	}
-	u.User = nil
-	return u.String()
 }
 
 // check compares the fingerprints of the keys with a full id, before apt trusts them.

@@ -1,10 +1,15 @@
-// Package curl writes configuration files of curl(1). Programs of the target download for providers, so the helper has no
-// HTTP client. curl reads the configuration from its standard input, so the process list does not show credentials.
+// Package curl runs curl(1). Programs of the target download for providers, so the helper has no HTTP client. curl reads the configuration from its standard input, so the process list does not show credentials.
 package curl
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strings"
+	"time"
+
+	"bolt/apply/provider/tool"
+	"bolt/apply/resource"
 )
 
 // A Config has lines of a configuration file.
@@ -27,13 +32,24 @@ func (c *Config) Flag(option string) { fmt.Fprintf(&c.b, "%s\n", option) }
 // Number sets an option to a number.
 func (c *Config) Number(option string, n int64) { fmt.Fprintf(&c.b, "%s = %d\n", option, n) }
 
-var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`)
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
 
-// Set sets an option to a string, if the string is not empty. The string must be one line.
+// Set sets an option to a string, if the string is not empty.
 func (c *Config) Set(option, value string) {
 	if value != "" {
 		fmt.Fprintf(&c.b, "%s = \"%s\"\n", option, quoted.Replace(value))
 	}
+}
+
+// Run runs curl with the configuration, and without configuration files of the target. It writes to a file; nil stands for the output
+// that Run returns.
+func (c *Config) Run(ctx context.Context, h *resource.Host, to *os.File, limit time.Duration) (*resource.Output, error) {
+	program := &tool.Tool{Name: "curl", Hint: "Install it on the target", Limit: limit}
+	out, err := program.Run(ctx, h, &resource.Command{Argv: []string{"--disable", "--config", "-"}, Stdin: c.Bytes(), Output: to})
+	if err != nil {
+		return nil, err
+	}
+	return out, out.Failure("curl")
 }
 
 // Bytes returns the configuration file.

@@ -184,13 +184,13 @@ func unescape(text string) string {
 func (x *answer) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.absent && x.is.exists:
-		return []resource.Change{{Property: "ensure", Name: "debconf_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("debconf"), nil
 	case x.absent:
 		return nil, nil
 	case !x.is.exists && x.value == nil:
 		return nil, fmt.Errorf("the question %s does not exist, and the parameter value is not given", x.item)
 	case !x.is.exists:
-		return []resource.Change{{Property: "ensure", Name: "debconf_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("debconf"), nil
 	}
 	if x.value != nil && *x.value != x.is.value {
 		changes = append(changes, resource.Change{Property: "value", Is: x.is.value, Should: *x.value})

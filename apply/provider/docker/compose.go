@@ -50,9 +50,9 @@ func newProject(f *resource.Fields, typ string) project {
 func (x *project) Plan() ([]resource.Change, error) {
 	switch {
 	case x.ensure == "absent" && x.running:
-		return []resource.Change{{Property: "ensure", Name: x.typ + "_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed(x.typ), nil
 	case x.ensure == "present" && !x.running:
-		return []resource.Change{{Property: "ensure", Name: x.typ + "_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created(x.typ), nil
 	}
 	return nil, nil
 }
@@ -339,6 +339,6 @@ func (x *stack) Do(ctx context.Context, h *resource.Host, _ *resource.Change) er
 		}
 		args = append(append(args, x.upArgs...), x.name)
 	}
-	_, err := run(ctx, h, call{args: args, long: true})
+	_, err := run(ctx, h, call{args: args, long: true, changes: true})
 	return err
 }

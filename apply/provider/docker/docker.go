@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
 )
 
@@ -24,24 +25,22 @@ const (
 
 // A call is a run of docker.
 type call struct {
-	args []string
-	vars []string // more variables of its environment
-	long bool     // it can load or build images
+	args    []string
+	vars    []string // more variables of its environment
+	long    bool     // it can load or build images
+	changes bool     // it is not interrupted when a run is cancelled
 }
 
 // run runs docker and returns its standard output.
 func run(ctx context.Context, h *resource.Host, c call) (string, error) {
-	program := h.Find("docker")
-	if program == "" {
-		return "", errors.New("the program docker is missing. Install it on the target")
-	}
 	most := limit
 	if c.long {
 		most = longLimit
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{program}, c.args...), Env: h.Environ(c.vars...), Timeout: most})
+	docker := &tool.Tool{Name: "docker", Hint: "Install it on the target", Limit: most, Vars: c.vars}
+	out, err := docker.Run(ctx, h, &resource.Command{Argv: c.args, Session: c.changes})
 	if err != nil {
-		return "", fmt.Errorf("docker %s: %w", c.args[0], err)
+		return "", err
 	}
 	return string(out.Stdout), out.Failure("docker " + c.args[0])
 }
@@ -205,9 +204,9 @@ func (x *object) Plan() (changes []resource.Change, err error) {
 	typ := "docker_" + x.command
 	switch {
 	case x.ensure == "absent" && x.is.exists:
-		return []resource.Change{{Property: "ensure", Name: typ + "_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed(typ), nil
 	case x.ensure == "present" && !x.is.exists:
-		return []resource.Change{{Property: "ensure", Name: typ + "_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created(typ), nil
 	case !x.is.exists:
 		return nil, nil
 	}
@@ -226,9 +225,9 @@ func (x *object) Do(ctx context.Context, h *resource.Host, c *resource.Change) (
 	case c.Property != "ensure":
 		return fmt.Errorf("docker cannot change a %s. Remove it first", x.command)
 	case x.ensure == "absent":
-		_, err = run(ctx, h, call{args: []string{x.command, "rm", x.name}})
+		_, err = run(ctx, h, call{args: []string{x.command, "rm", x.name}, changes: true})
 	default:
-		_, err = run(ctx, h, call{args: append(append([]string{x.command, "create"}, x.args...), x.name)})
+		_, err = run(ctx, h, call{args: append(append([]string{x.command, "create"}, x.args...), x.name), changes: true})
 	}
 	return err
 }

@@ -153,7 +153,7 @@ func TestFailures(t *testing.T) {
 		c.Argv, c.Timeout = []string{"sh", "-c", "sleep 1000 & sleep 1000"}, 1
 		return resource.Exec(ctx, c)
 	}
-	m.Want("hanging", m.Apply(false, network), "Docker_network[n] failed: docker network: timed out")
+	m.Want("hanging", m.Apply(false, network), "Docker_network[n] failed: docker: timed out")
 	for r, want := range map[string]string{
 		`Docker_network[-n] {"ensure":"present"}`:                                         "The parameter name must be a word",
 		`Docker_network[n] {"id":"1"}`:                                                    "The parameter id cannot be set: docker chooses it",

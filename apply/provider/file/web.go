@@ -115,7 +115,7 @@ func (a *answer) sum(k kind) string {
 
 // headers runs curl, which prints the headers.
 func headers(ctx context.Context, h *resource.Host, c *curl.Config) (*answer, error) {
-	out, err := runCurl(ctx, h, c, nil, headLimit)
+	out, err := c.Run(ctx, h, nil, headLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -149,21 +149,6 @@ func parseHeaders(text []byte) (*answer, error) {
 	}
 }
 
-// runCurl runs curl without its own configuration files.
-func runCurl(ctx context.Context, h *resource.Host, c *curl.Config, to *os.File, limit time.Duration) (*resource.Output, error) {
-	program := h.Find("curl")
-	if program == "" {
-		return nil, errors.New("the program curl is missing. Install it on the target")
-	}
-	out, err := h.Run(ctx, &resource.Command{
-		Argv: []string{program, "--disable", "--config", "-"}, Env: h.Environ(), Stdin: c.Bytes(), Output: to, Timeout: limit,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("curl: %w", err)
-	}
-	return out, out.Failure("curl")
-}
-
 // get downloads a file of a web server. The content is not stored: curl waits for the reader.
 func (f *item) get(ctx context.Context, h *resource.Host, source string) (io.ReadCloser, error) {
 	from, to, err := os.Pipe()
@@ -178,7 +163,7 @@ func (f *item) get(ctx context.Context, h *resource.Host, source string) (io.Rea
 	go func() {
 		defer close(d.done)
 		defer to.Close()
-		if _, err := runCurl(ctx, h, c, to, downloadLimit); err != nil {
+		if _, err := c.Run(ctx, h, to, downloadLimit); err != nil {
 			d.err = fmt.Errorf("the source %s: %w", curl.Named(source, f.r.Secret("source")), err)
 		}
 	}()

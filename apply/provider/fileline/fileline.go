@@ -150,9 +150,9 @@ func (i *item) Plan() ([]resource.Change, error) {
 		i.want, i.err = i.added()
 	}
 	if i.absent {
-		return []resource.Change{{Property: "ensure", Name: "file_line_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("file_line"), nil
 	}
-	return []resource.Change{{Property: "ensure", Name: "file_line_created", Is: "absent", Should: "present"}}, nil
+	return resource.Created("file_line"), nil
 }
 
 // present reports whether the file has a line that the resource describes.

@@ -123,9 +123,9 @@ func (x *chain) Plan() ([]resource.Change, error) {
 	case x.absent && (!exists || inside && len(t.of(x.name)) == 0 && policy == "ACCEPT"):
 		return nil, nil
 	case x.absent:
-		return []resource.Change{{Property: "ensure", Name: "firewallchain_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("firewallchain"), nil
 	case !exists && !inside:
-		return []resource.Change{{Property: "ensure", Name: "firewallchain_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("firewallchain"), nil
 	case !exists:
 		policy = "ACCEPT" // iptables-save prints no tables that were never used
 	}

@@ -273,11 +273,11 @@ func (x *item) accounts(ctx context.Context, h *resource.Host) error {
 func (x *item) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.absent && x.found != nil:
-		return []resource.Change{{Property: "ensure", Name: "firewall_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("firewall"), nil
 	case x.absent:
 		return nil, nil
 	case x.found == nil:
-		return []resource.Change{{Property: "ensure", Name: "firewall_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("firewall"), nil
 	}
 	note := func(property, is, should string) {
 		changes = append(changes, resource.Change{Property: property, Is: is, Should: should})

@@ -24,10 +24,7 @@ func persist(ctx context.Context, h *resource.Host, changed map[family]*resource
 		var err error
 		switch init := "/usr/libexec/iptables/" + f.program(".init").Name; {
 		case isFile(h, init):
-			var out *resource.Output
-			if out, err = h.Run(ctx, &resource.Command{Argv: []string{init, "save"}, Env: h.Environ(), Session: true, Timeout: limit}); err == nil {
-				err = out.Failure(init)
-			}
+			err = (&tool.Tool{Name: init, Limit: limit}).Change(ctx, h, "save")
 		case h.Find("netfilter-persistent") != "":
 			if !debian { // it saves both families
 				err = (&tool.Tool{Name: "netfilter-persistent", Limit: limit}).Change(ctx, h, "save")

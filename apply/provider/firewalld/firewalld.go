@@ -121,16 +121,8 @@ func (e *entries) ReadAll(ctx context.Context, h *resource.Host, items []resourc
 }
 
 // Plan implements resource.Item.
-func (x *entry) Plan() ([]resource.Change, error) { return ensure(x.typ, x.exists, x.absent), nil }
-
-func ensure(typ string, exists, absent bool) []resource.Change {
-	switch {
-	case exists && absent:
-		return []resource.Change{{Property: "ensure", Name: typ + "_removed", Is: "present", Should: "absent"}}
-	case !exists && !absent:
-		return []resource.Change{{Property: "ensure", Name: typ + "_created", Is: "absent", Should: "present"}}
-	}
-	return nil
+func (x *entry) Plan() ([]resource.Change, error) {
+	return resource.Ensure(x.typ, x.exists, x.absent), nil
 }
 
 // Do implements resource.Item.

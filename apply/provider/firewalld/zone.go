@@ -134,7 +134,7 @@ func first(list []string) string { return strings.Join(list, " ") }
 
 // Plan implements resource.Item.
 func (x *zone) Plan() ([]resource.Change, error) {
-	changes := ensure("firewalld_zone", x.is != nil, x.absent)
+	changes := resource.Ensure("firewalld_zone", x.is != nil, x.absent)
 	if changes != nil || x.absent {
 		return changes, nil
 	}

@@ -15,12 +15,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"bolt/apply/provider/curl"
 	"bolt/apply/report"
 	"bolt/apply/resource"
 )
@@ -102,12 +104,8 @@ func (*item) Parallel() {}
 
 // Read makes the request until its answer is the expected one.
 func (x *item) Read(ctx context.Context, h *resource.Host) error {
-	program := h.Find("curl")
-	if program == "" {
-		return errors.New("the program curl is missing. Install it on the target")
-	}
 	for try := int64(1); ; try++ {
-		err := x.ask(ctx, h, program)
+		err := x.ask(ctx, h)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -124,18 +122,10 @@ func (x *item) Read(ctx context.Context, h *resource.Host) error {
 }
 
 // ask makes one request and checks the answer.
-func (x *item) ask(ctx context.Context, h *resource.Host, program string) error {
-	out, err := h.Run(ctx, &resource.Command{
-		Argv: []string{program, "-q", "--config", "-"}, Env: h.Environ(), Stdin: x.config(), Timeout: x.timeout + 5*time.Second,
-	})
+func (x *item) ask(ctx context.Context, h *resource.Host) error {
+	out, err := x.request().Run(ctx, h, nil, x.timeout+5*time.Second)
 	if err != nil {
 		return err
-	}
-	if err := out.Failure("curl"); err != nil {
-		return err
-	}
-	if out.Cut {
-		return fmt.Errorf("the answer has more than %d MiB", resource.OutputLimit>>20)
 	}
 	end := bytes.LastIndexByte(out.Stdout, '\n')
 	code, err := strconv.ParseInt(string(out.Stdout[end+1:]), 10, 64)
@@ -154,31 +144,29 @@ func (x *item) ask(ctx context.Context, h *resource.Host, program string) error 
 	return nil
 }
 
-// config is the configuration file of curl for the request. After the answer, curl prints the status on a line.
-func (x *item) config() []byte {
-	var b strings.Builder
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`)
-	set := func(option, value string) { fmt.Fprintf(&b, "%s = \"%s\"\n", option, quoted.Replace(value)) }
-	fmt.Fprintf(&b, "silent\nshow-error\ngloboff\nmax-time = %d\nmax-filesize = %d\n", int(x.timeout.Seconds()), resource.OutputLimit-1024)
+// request is the configuration of curl. After the answer, curl prints the status on a line.
+func (x *item) request() *curl.Config {
+	c := curl.New(x.url)
+	c.Flag("no-location")
+	c.Number("max-time", int64(x.timeout.Seconds()))
+	c.Number("max-filesize", resource.OutputLimit-1024)
 	switch x.method {
 	case "HEAD": // curl prints the header of the answer
-		b.WriteString("head\noutput = \"/dev/null\"\n")
+		c.Flag("head")
+		c.Set("output", os.DevNull)
 	case "GET":
 	default:
-		set("request", x.method)
+		c.Set("request", x.method)
 	}
 	for _, header := range x.headers {
-		set("header", header)
+		c.Set("header", header)
 	}
-	if x.cacert != "" {
-		set("cacert", x.cacert)
-	}
+	c.Set("cacert", x.cacert)
 	if x.insecure {
-		b.WriteString("insecure\n")
+		c.Flag("insecure")
 	}
-	b.WriteString("write-out = \"\\n%{http_code}\"\n")
-	set("url", x.url)
-	return []byte(b.String())
+	c.Set("write-out", "\n%{http_code}")
+	return c
 }
 
 // shown names the request, without the user and password of the URL.

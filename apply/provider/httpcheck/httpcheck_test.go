@@ -134,7 +134,7 @@ func TestCurl(t *testing.T) {
 func TestArguments(t *testing.T) {
 	h := host(t)
 	h.Run = func(_ context.Context, c *resource.Command) (*resource.Output, error) {
-		if got := strings.Join(c.Argv[1:], " "); got != "-q --config -" {
+		if got := strings.Join(c.Argv[1:], " "); got != "--disable --config -" {
 			t.Errorf("arguments are %s", got)
 		}
 		return &resource.Output{Stdout: []byte("\n200")}, nil

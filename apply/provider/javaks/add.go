@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"strings"
 
 	"bolt/apply/provider/textfile"
+	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
 )
 
@@ -123,17 +123,12 @@ func (x *item) addKey(ctx context.Context, h *resource.Host, k *keytool, w *work
 			return err
 		}
 	}
-	program := h.Find("openssl")
-	if program == "" {
-		return errors.New("the program openssl is missing. Install it on the target")
-	}
-	out, err := h.Run(ctx, &resource.Command{
-		Argv:  []string{program, "pkcs12", "-export", "-name", x.alias, "-passin", "env:" + storePassword, "-passout", "env:" + storePassword},
-		Env:   h.Environ(storePassword + "=" + k.password),
-		Stdin: in.Bytes(), Timeout: k.timeout,
+	openssl := &tool.Tool{Name: "openssl", Hint: "Install it on the target", Limit: k.timeout, Vars: []string{storePassword + "=" + k.password}}
+	out, err := openssl.Run(ctx, h, &resource.Command{
+		Argv: []string{"pkcs12", "-export", "-name", x.alias, "-passin", "env:" + storePassword, "-passout", "env:" + storePassword}, Stdin: in.Bytes(),
 	})
 	if err != nil {
-		return fmt.Errorf("openssl pkcs12: %w", err)
+		return err
 	}
 	if err := out.Failure("openssl pkcs12"); err != nil {
 		return err

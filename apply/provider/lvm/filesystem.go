@@ -58,7 +58,7 @@ func (x *filesystem) Plan() ([]resource.Change, error) {
 	case x.kind:
 		return nil, nil
 	case "":
-		return ensure("filesystem", false, false), nil
+		return resource.Ensure("filesystem", false, false), nil
 	case blkid.Several:
 		return nil, fmt.Errorf("%s has more than one signature, and is not overwritten. If the signatures are not needed, remove them with wipefs", x.name)
 	case blkid.Partitions:
@@ -96,13 +96,6 @@ func (x *filesystem) Do(ctx context.Context, h *resource.Host, _ *resource.Chang
 		args = append(args, option)
 	}
 	mkfs := &tool.Tool{Name: name, Hint: "Install the tools of the file system on the target", Limit: limit}
-	if strings.HasPrefix(name, "/") {
-		out, err := h.Run(ctx, &resource.Command{Argv: append(append([]string{name}, args...), x.options...), Env: h.Environ(), Session: true, Timeout: limit})
-		if err != nil {
-			return err
-		}
-		return out.Failure(name)
-	}
 	if err := mkfs.Change(ctx, h, append(args, x.options...)...); err != nil || x.kind != "swap" {
 		return err
 	}

@@ -175,7 +175,7 @@ func readable(bytes float64) string {
 
 // Plan implements resource.Item. lvcreate rounds a size up to whole extents, so a volume of that size is right.
 func (x *logicalVolume) Plan() ([]resource.Change, error) {
-	changes := ensure("logical_volume", x.exists, x.absent)
+	changes := resource.Ensure("logical_volume", x.exists, x.absent)
 	if changes != nil || x.absent {
 		return changes, nil
 	}

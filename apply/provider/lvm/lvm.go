@@ -58,16 +58,6 @@ func resolve(h *resource.Host, device string) string {
 	return device
 }
 
-func ensure(typ string, exists, absent bool) []resource.Change {
-	switch {
-	case exists && absent:
-		return []resource.Change{{Property: "ensure", Name: typ + "_removed", Is: "present", Should: "absent"}}
-	case !exists && !absent:
-		return []resource.Change{{Property: "ensure", Name: typ + "_created", Is: "absent", Should: "present"}}
-	}
-	return nil
-}
-
 // word returns a parameter that becomes an argument.
 func word(f *resource.Fields, param, without string) string {
 	text := f.Text(param, without)
@@ -138,7 +128,7 @@ func (x *physicalVolume) Plan() ([]resource.Change, error) {
 	if x.skip {
 		return nil, nil
 	}
-	return ensure("physical_volume", x.exists, x.absent), nil
+	return resource.Ensure("physical_volume", x.exists, x.absent), nil
 }
 
 // Do implements resource.Item.
@@ -217,7 +207,7 @@ func without(a, b []string) []string {
 
 // Plan implements resource.Item.
 func (x *volumeGroup) Plan() ([]resource.Change, error) {
-	changes := ensure("volume_group", x.exists, x.absent)
+	changes := resource.Ensure("volume_group", x.exists, x.absent)
 	switch {
 	case !x.exists && !x.absent && x.volumes == nil:
 		return nil, fmt.Errorf("the volume group does not exist, and the parameter physical_volumes is not given")

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"bolt/apply/resource"
@@ -68,7 +69,7 @@ func (databases) ReadAll(ctx context.Context, h *resource.Host, items []resource
 			}
 		}
 	}
-	return all(len(items), err)
+	return slices.Repeat([]error{err}, len(items))
 }
 
 // schemata reads the names, character sets and collations of all databases.
@@ -97,11 +98,11 @@ func same(a, b string) bool {
 func (x *database) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.absent && x.found:
-		return []resource.Change{{Property: "ensure", Name: "mysql_database_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("mysql_database"), nil
 	case x.absent:
 		return nil, nil
 	case !x.found:
-		return []resource.Change{{Property: "ensure", Name: "mysql_database_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("mysql_database"), nil
 	}
 	if !same(x.isCharset, x.charset) {
 		changes = append(changes, resource.Change{Property: "charset", Is: x.isCharset, Should: x.charset})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
 )
 
@@ -64,7 +65,7 @@ func (x *datadir) Plan() ([]resource.Change, error) {
 	if x.found {
 		return nil, nil
 	}
-	return []resource.Change{{Property: "ensure", Name: "mysql_datadir_created", Is: "absent", Should: "present"}}, nil
+	return resource.Created("mysql_datadir"), nil
 }
 
 // Do implements resource.Item. MySQL makes the directory with mysqld --initialize, and MariaDB with mariadb-install-db. The programs
@@ -73,26 +74,17 @@ func (x *datadir) Do(ctx context.Context, h *resource.Host, _ *resource.Change) 
 	if x.defaults != "" && !isFile(h, x.defaults) {
 		return fmt.Errorf("the file %s of defaults_extra_file is missing", x.defaults)
 	}
-	server := h.Find("mysqld", "mariadbd")
-	if server == "" {
-		return errors.New("the program mysqld is missing. Install the server of MySQL or MariaDB on the target")
-	}
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{server, "--version"}, Env: h.Environ(), Timeout: limit})
-	if err == nil {
-		err = out.Failure(server)
-	}
+	const hint = "Install the server of MySQL or MariaDB on the target"
+	program := &tool.Tool{Name: "mysqld", Also: []string{"mariadbd"}, Hint: hint, Limit: limit}
+	version, err := program.Query(ctx, h, "--version")
 	if err != nil {
 		return err
 	}
-	argv := []string{server}
-	mariadb := strings.Contains(strings.ToLower(string(out.Stdout)), "mariadb")
+	mariadb := strings.Contains(strings.ToLower(version), "mariadb")
 	if mariadb {
-		program := h.Find("mariadb-install-db", "mysql_install_db")
-		if program == "" {
-			return errors.New("the program mariadb-install-db is missing. Install the server of MariaDB on the target")
-		}
-		argv = []string{program}
+		program = &tool.Tool{Name: "mariadb-install-db", Also: []string{"mysql_install_db"}, Hint: hint, Limit: limit}
 	}
+	var argv []string
 	add := func(option, value string) {
 		if value != "" {
 			argv = append(argv, "--"+option+"="+value)
@@ -110,8 +102,5 @@ func (x *datadir) Do(ctx context.Context, h *resource.Host, _ *resource.Change) 
 			argv = append(argv, "--initialize")
 		}
 	}
-	if out, err = h.Run(ctx, &resource.Command{Argv: argv, Env: h.Environ(), Session: true, Timeout: limit}); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
-	}
-	return out.Failure(argv[0])
+	return program.Change(ctx, h, argv...)
 }

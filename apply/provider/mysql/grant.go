@@ -208,7 +208,7 @@ func (grants) ReadAll(ctx context.Context, h *resource.Host, items []resource.It
 			x.exists, x.found = exist[x.user], found[key{x.user, x.table}]
 		}
 	}
-	return all(len(items), err)
+	return slices.Repeat([]error{err}, len(items))
 }
 
 // readGrants reads the users of the server, and what some of them have.
@@ -396,11 +396,11 @@ func (have *held) nothing() bool {
 func (x *grant) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.absent && !x.found.nothing():
-		return []resource.Change{{Property: "ensure", Name: "mysql_grant_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("mysql_grant"), nil
 	case x.absent:
 		return nil, nil
 	case x.found == nil:
-		return []resource.Change{{Property: "ensure", Name: "mysql_grant_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("mysql_grant"), nil
 	}
 	if !slices.Equal(x.found.privileges, x.privileges) {
 		changes = append(changes, resource.Change{Property: "privileges", Is: strings.Join(x.found.privileges, ", "), Should: strings.Join(x.privileges, ", ")})

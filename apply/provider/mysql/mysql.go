@@ -173,12 +173,3 @@ func (a account) sql() string { return str(a.user) + "@" + str(a.host) }
 func readOne(ctx context.Context, h *resource.Host, t resource.Reader, i resource.Item) error {
 	return t.ReadAll(ctx, h, []resource.Item{i})[0]
 }
-
-// all returns an error for each of n items.
-func all(n int, err error) []error {
-	errs := make([]error, n)
-	for i := range errs {
-		errs[i] = err
-	}
-	return errs
-}

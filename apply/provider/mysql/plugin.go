@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"bolt/apply/resource"
 	"bolt/internal/lazyregexp"
@@ -52,7 +53,7 @@ func (plugins) ReadAll(ctx context.Context, h *resource.Host, items []resource.I
 	libraries := make(map[string]string)
 	for _, row := range rows {
 		if len(row) < 4 {
-			return all(len(items), errors.New("mysql printed plugins in a form that is not understood"))
+			return slices.Repeat([]error{errors.New("mysql printed plugins in a form that is not understood")}, len(items))
 		}
 		libraries[row[0]] = row[3]
 	}
@@ -62,16 +63,16 @@ func (plugins) ReadAll(ctx context.Context, h *resource.Host, items []resource.I
 			x.library, x.found = libraries[x.name]
 		}
 	}
-	return all(len(items), err)
+	return slices.Repeat([]error{err}, len(items))
 }
 
 // Plan implements resource.Item. The module reports another library as changed at each run, without effect.
 func (x *plugin) Plan() ([]resource.Change, error) {
 	switch {
 	case x.absent && x.found:
-		return []resource.Change{{Property: "ensure", Name: "mysql_plugin_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("mysql_plugin"), nil
 	case !x.absent && !x.found:
-		return []resource.Change{{Property: "ensure", Name: "mysql_plugin_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("mysql_plugin"), nil
 	case !x.absent && x.given && x.library != x.soname:
 		return nil, fmt.Errorf("the plugin is installed from the library %s. Remove it with ensure => absent first", safetext.Message(x.library))
 	}

@@ -115,7 +115,7 @@ func (users) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 			x.is, x.found = found[x.account]
 		}
 	}
-	return all(len(items), err)
+	return slices.Repeat([]error{err}, len(items))
 }
 
 // list reads all users. The columns of mysql.user are named by a header, because they depend on the version.
@@ -186,11 +186,11 @@ func tls(kind, cipher, issuer, subject string) (list []string) {
 func (x *user) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.absent && x.found:
-		return []resource.Change{{Property: "ensure", Name: "mysql_user_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("mysql_user"), nil
 	case x.absent:
 		return nil, nil
 	case !x.found:
-		return []resource.Change{{Property: "ensure", Name: "mysql_user_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("mysql_user"), nil
 	}
 	if x.given["password_hash"] && x.is.hash != x.want.hash {
 		changes = append(changes, resource.Change{Property: "password_hash", Is: "[old password hash redacted]", Should: "[new password hash redacted]", Message: "changed password"})

@@ -5,9 +5,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
+	"bolt/apply/provider/curl"
 	"bolt/apply/resource"
 	"bolt/internal/lazyregexp"
 )
@@ -79,18 +79,14 @@ const (
 )
 
 func (x *downloaded) download(ctx context.Context, h *resource.Host) ([]byte, error) {
-	program := h.Find("curl")
-	if program == "" {
-		return nil, errors.New("the program curl is missing. Install it on the target")
-	}
-	// curl reads the URL from its standard input, because it can have a password.
-	config := fmt.Sprintf("fail\nsilent\nshow-error\nlocation\ngloboff\nproto = \"=http,https\"\nmax-redirs = 10\nmax-filesize = %d\nurl = \"%s\"\n",
-		maxBytes, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.source))
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{program, "--disable", "--config", "-"}, Env: h.Environ(), Stdin: []byte(config), Timeout: downloadLimit})
+	c := curl.New(x.source)
+	c.Flag("fail")
+	c.Set("proto", "=http,https")
+	c.Set("proto-redir", "=http,https")
+	c.Number("max-redirs", 10)
+	c.Number("max-filesize", maxBytes)
+	out, err := c.Run(ctx, h, nil, downloadLimit)
 	if err != nil {
-		return nil, fmt.Errorf("curl: %w", err)
-	}
-	if err := out.Failure(program); err != nil {
 		return nil, err
 	}
 	der, _ := x.decode(out.Stdout)

@@ -139,9 +139,9 @@ func (x *file) lookUp(ctx context.Context, h *resource.Host, must bool) error {
 func (x *file) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.ensure == "absent" && x.is.exists:
-		return []resource.Change{{Property: "ensure", Name: x.kind + "_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed(x.kind), nil
 	case x.ensure == "present" && !x.is.exists:
-		return []resource.Change{{Property: "ensure", Name: x.kind + "_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created(x.kind), nil
 	case x.ensure == "present" && x.wrong != "":
 		if err := x.alone(); err != nil {
 			return nil, err

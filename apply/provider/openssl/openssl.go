@@ -12,13 +12,14 @@ package openssl
 import (
 	"context"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"bolt/apply/provider/textfile"
+	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
 )
 
@@ -39,25 +40,22 @@ type call struct {
 
 // run runs openssl and returns its standard output.
 func run(ctx context.Context, h *resource.Host, c call) (string, error) {
-	program := h.Find("openssl")
-	if program == "" {
-		return "", errors.New("the program openssl is missing. Install it on the target")
+	if c.timeout == 0 {
+		c.timeout = timeout
 	}
-	argv, env := append([]string{program}, c.args...), h.Environ()
+	openssl := &tool.Tool{Name: "openssl", Hint: "Install it on the target", Limit: c.timeout}
+	argv := c.args
 	if c.password != "" {
 		const name = "BOLT_KEY_PASSWORD"
 		option := "-passin"
 		if c.protect {
 			option = "-passout"
 		}
-		argv, env = append(argv, option, "env:"+name), append(env, name+"="+c.password)
+		argv, openssl.Vars = append(slices.Clip(argv), option, "env:"+name), []string{name + "=" + c.password}
 	}
-	if c.timeout == 0 {
-		c.timeout = timeout
-	}
-	out, err := h.Run(ctx, &resource.Command{Argv: argv, Env: env, Stdin: c.stdin, Timeout: c.timeout})
+	out, err := openssl.Run(ctx, h, &resource.Command{Argv: argv, Stdin: c.stdin})
 	if err != nil {
-		return "", fmt.Errorf("openssl %s: %w", c.args[0], err)
+		return "", err
 	}
 	return string(out.Stdout), out.Failure("openssl " + c.args[0])
 }

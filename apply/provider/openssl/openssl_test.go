@@ -396,7 +396,7 @@ func TestFailures(t *testing.T) {
 	for script, want := range map[string]string{
 		`printf '\000\033[31m\377'; exit 3`: "openssl genrsa: exit code 3: [31m",
 		`printf '\000\033[31m\377'`:         "openssl genrsa printed no PEM block of the type RSA PRIVATE KEY",
-		"sleep 1000 & sleep 1000":           "openssl genrsa: timed out",
+		"sleep 1000 & sleep 1000":           "openssl: timed out",
 		"echo -----BEGIN PRIVATE KEY-----; echo MAA=; echo -----END PRIVATE KEY-----": "openssl genrsa printed a key that is not in PKCS #8 format",
 	} {
 		s.h.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {

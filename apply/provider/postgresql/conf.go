@@ -161,11 +161,11 @@ func (x *setting) same() bool {
 func (x *setting) Plan() (changes []resource.Change, err error) {
 	switch {
 	case x.absent && x.at >= 0:
-		return []resource.Change{{Property: "ensure", Name: "postgresql_conf_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("postgresql_conf"), nil
 	case x.absent:
 		return nil, nil
 	case x.at < 0:
-		return []resource.Change{{Property: "ensure", Name: "postgresql_conf_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("postgresql_conf"), nil
 	}
 	if !x.same() {
 		changes = append(changes, resource.Change{Property: "value", Is: x.is.value, Should: x.value})

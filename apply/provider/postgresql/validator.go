@@ -98,7 +98,7 @@ func (x *validator) Plan() ([]resource.Change, error) {
 	if x.answers {
 		return nil, nil
 	}
-	return []resource.Change{{Property: "ensure", Name: "postgresql_conn_validator_created", Is: "absent", Should: "present"}}, nil
+	return resource.Created("postgresql_conn_validator"), nil
 }
 
 // Do implements resource.Item. It fails, because bolt cannot start the server.
@@ -160,9 +160,9 @@ func (slots) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 func (x *slot) Plan() ([]resource.Change, error) {
 	switch {
 	case x.absent && x.found:
-		return []resource.Change{{Property: "ensure", Name: "postgresql_replication_slot_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("postgresql_replication_slot"), nil
 	case !x.absent && !x.found:
-		return []resource.Change{{Property: "ensure", Name: "postgresql_replication_slot_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("postgresql_replication_slot"), nil
 	}
 	return nil, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bolt/apply/resource"
@@ -52,7 +53,7 @@ func (plugins) ReadAll(ctx context.Context, h *resource.Host, items []resource.I
 	for _, i := range items {
 		i.(*plugin).found = enabled[i.(*plugin).name]
 	}
-	return all(len(items), err)
+	return slices.Repeat([]error{err}, len(items))
 }
 
 // Plan implements resource.Item.

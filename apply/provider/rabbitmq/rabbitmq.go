@@ -149,18 +149,9 @@ func words(f *resource.Fields, param string) (list []string, given bool) {
 func existence(typ string, absent, found bool) (changes []resource.Change, compare bool) {
 	switch {
 	case absent && found:
-		return []resource.Change{{Property: "ensure", Name: typ + "_removed", Is: "present", Should: "absent"}}, false
+		return resource.Removed(typ), false
 	case !absent && !found:
-		return []resource.Change{{Property: "ensure", Name: typ + "_created", Is: "absent", Should: "present"}}, false
+		return resource.Created(typ), false
 	}
 	return nil, found && !absent
-}
-
-// all returns an error for each of n items.
-func all(n int, err error) []error {
-	errs := make([]error, n)
-	for i := range errs {
-		errs[i] = err
-	}
-	return errs
 }

@@ -64,7 +64,7 @@ func (users) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 		User string
 		Tags []string
 	}](ctx, h, items[0].(*user).r, "list_users")
-	errs := all(len(items), err)
+	errs := slices.Repeat([]error{err}, len(items))
 	if err != nil {
 		return errs
 	}

@@ -77,7 +77,7 @@ func (vhosts) ReadAll(ctx context.Context, h *resource.Host, items []resource.It
 			}
 		}
 	}
-	return all(len(items), err)
+	return slices.Repeat([]error{err}, len(items))
 }
 
 // Plan implements resource.Item.

@@ -170,11 +170,11 @@ func (i *Item) Read(ctx context.Context, h *resource.Host) error { return i.read
 func (i *Item) Plan() (changes []resource.Change, err error) {
 	switch {
 	case i.Absent && i.found != nil:
-		return []resource.Change{{Property: "ensure", Name: i.Type + "_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed(i.Type), nil
 	case i.Absent:
 		return nil, nil
 	case i.found == nil:
-		return []resource.Change{{Property: "ensure", Name: i.Type + "_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created(i.Type), nil
 	}
 	for _, p := range i.Want {
 		if is := i.found[p.Name]; is != p.Value {

@@ -110,7 +110,7 @@ func parseContexts(text string, local bool, all map[[2]string]label) {
 // Plan implements resource.Item. semanage cannot remove the definitions of the policy, so only local ones can be present where they
 // must be absent.
 func (x *fcontext) Plan() ([]resource.Change, error) {
-	changes := ensure("selinux_fcontext", x.is.seltype != "" && (x.is.local || !x.absent), x.absent)
+	changes := resource.Ensure("selinux_fcontext", x.is.seltype != "" && (x.is.local || !x.absent), x.absent)
 	if changes != nil || x.absent {
 		return changes, nil
 	}
@@ -195,7 +195,7 @@ func (equivalences) ReadAll(ctx context.Context, h *resource.Host, items []resou
 
 // Plan implements resource.Item.
 func (x *equivalence) Plan() ([]resource.Change, error) {
-	changes := ensure("selinux_fcontext_equivalence", x.is != "", x.absent)
+	changes := resource.Ensure("selinux_fcontext_equivalence", x.is != "", x.absent)
 	if changes == nil && !x.absent && x.is != x.target {
 		changes = []resource.Change{{Property: "target", Is: x.is, Should: x.target}}
 	}

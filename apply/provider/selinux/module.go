@@ -42,7 +42,7 @@ func (modules) New(r *resource.Resource) (resource.Item, error) {
 
 // Read implements resource.Item.
 func (x *module) Read(ctx context.Context, h *resource.Host) error {
-	text, err := run(ctx, h, false, "semodule", "--list")
+	text, err := program("semodule").Query(ctx, h, "--list")
 	if err != nil {
 		return err
 	}
@@ -143,11 +143,11 @@ func versionOf(data []byte) (string, error) {
 func (x *module) Plan() ([]resource.Change, error) {
 	switch {
 	case x.absent && x.loaded:
-		return []resource.Change{{Property: "ensure", Name: "selmodule_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("selmodule"), nil
 	case x.absent:
 		return nil, nil
 	case !x.loaded:
-		return []resource.Change{{Property: "ensure", Name: "selmodule_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("selmodule"), nil
 	case x.differs:
 		return []resource.Change{{Property: "syncversion", Is: "false", Should: "true"}}, nil
 	}
@@ -163,6 +163,6 @@ func (x *module) Do(ctx context.Context, h *resource.Host, c *resource.Change) e
 	case x.absent:
 		args = []string{"--remove", x.name}
 	}
-	_, err := run(ctx, h, true, "semodule", args...)
+	err := program("semodule").Change(ctx, h, args...)
 	return err
 }

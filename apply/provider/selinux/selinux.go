@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
 	"bolt/internal/lazyregexp"
 	"bolt/internal/safetext"
@@ -19,17 +20,8 @@ import (
 // limit ends a program that hangs. A change of the policy can take minutes.
 const limit = 30 * time.Minute
 
-// run runs a program of SELinux. A change is not interrupted.
-func run(ctx context.Context, h *resource.Host, changes bool, program string, args ...string) (string, error) {
-	path := h.Find(program)
-	if path == "" {
-		return "", fmt.Errorf("the program %s is missing. Install the tools of SELinux on the target", program)
-	}
-	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{path}, args...), Env: h.Environ(), Session: changes, Timeout: limit})
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", program, err)
-	}
-	return string(out.Stdout), out.Failure(program)
+func program(name string) *tool.Tool {
+	return &tool.Tool{Name: name, Hint: "Install the tools of SELinux on the target", Limit: limit}
 }
 
 // name returns the name of a resource, which becomes an argument.
@@ -78,7 +70,7 @@ func (x *boolean) Read(ctx context.Context, h *resource.Host) error {
 	if x.want == "" {
 		return nil
 	}
-	text, err := run(ctx, h, false, "getsebool", x.name)
+	text, err := program("getsebool").Query(ctx, h, x.name)
 	if err != nil {
 		return err
 	}
@@ -104,6 +96,6 @@ func (x *boolean) Do(ctx context.Context, h *resource.Host, _ *resource.Change) 
 	if x.persistent {
 		args = append([]string{"-P"}, args...)
 	}
-	_, err := run(ctx, h, true, "setsebool", args...)
+	err := program("setsebool").Change(ctx, h, args...)
 	return err
 }

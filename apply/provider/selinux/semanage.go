@@ -18,17 +18,6 @@ func semanage() *tool.Tool {
 		Hint: "Install the package policycoreutils-python-utils (policycoreutils-python before RHEL 8) on the target"}
 }
 
-// ensure returns the change of a resource that exists or not.
-func ensure(typ string, exists, absent bool) []resource.Change {
-	switch {
-	case exists && absent:
-		return []resource.Change{{Property: "ensure", Name: typ + "_removed", Is: "present", Should: "absent"}}
-	case !exists && !absent:
-		return []resource.Change{{Property: "ensure", Name: typ + "_created", Is: "absent", Should: "present"}}
-	}
-	return nil
-}
-
 // seword returns a parameter that becomes an argument.
 func seword(f *resource.Fields, param, without string) string {
 	text := f.Text(param, without)
@@ -136,7 +125,7 @@ func (x *port) Plan() ([]resource.Change, error) {
 	if x.absent && exists && !x.is.local {
 		return nil, nil
 	}
-	changes := ensure("selinux_port", exists, x.absent)
+	changes := resource.Ensure("selinux_port", exists, x.absent)
 	if changes == nil && !x.absent && x.is.seltype != x.seltype {
 		changes = []resource.Change{{Property: "seltype", Is: x.is.seltype, Should: x.seltype}}
 	}
@@ -197,7 +186,7 @@ func (permissives) ReadAll(ctx context.Context, h *resource.Host, items []resour
 
 // Plan implements resource.Item.
 func (x *permissive) Plan() ([]resource.Change, error) {
-	return ensure("selinux_permissive", x.exists, x.absent), nil
+	return resource.Ensure("selinux_permissive", x.exists, x.absent), nil
 }
 
 // Do implements resource.Item.

@@ -123,9 +123,9 @@ func unescape(name string) string {
 func (x *item) Plan() ([]resource.Change, error) {
 	switch {
 	case x.absent && x.is != nil:
-		return []resource.Change{{Property: "ensure", Name: "swap_file_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("swap_file"), nil
 	case !x.absent && x.is == nil:
-		return []resource.Change{{Property: "ensure", Name: "swap_file_created", Is: "absent", Should: "present"}}, nil
+		return resource.Created("swap_file"), nil
 	}
 	return nil, nil
 }

@@ -158,7 +158,7 @@ func (x *item) Plan() ([]resource.Change, error) {
 	is, persistent := x.file.value(x.name)
 	switch {
 	case x.absent && persistent:
-		return []resource.Change{{Property: "ensure", Name: "sysctl_removed", Is: "present", Should: "absent"}}, nil
+		return resource.Removed("sysctl"), nil
 	case x.absent:
 		return nil, nil
 	case !x.known && !persistent && x.silent:

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bolt/apply/provider/safepath"
+	"bolt/apply/provider/tool"
 	"bolt/apply/report"
 	"bolt/apply/resource"
 	"bolt/catalog"
@@ -75,19 +76,12 @@ func word(lingers bool) string {
 
 // Do implements resource.Item.
 func (x *user) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
-	program := h.Find("loginctl")
-	if program == "" {
-		return errors.New("the program loginctl is missing. It is part of systemd")
-	}
 	command := "disable-linger"
 	if x.lingers {
 		command = "enable-linger"
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{program, command, x.name}, Env: h.Environ(), Timeout: limit})
-	if err != nil {
-		return fmt.Errorf("loginctl: %w", err)
-	}
-	return out.Failure(program)
+	loginctl := &tool.Tool{Name: "loginctl", Hint: "It is part of systemd", Limit: limit}
+	return loginctl.Change(ctx, h, command, x.name)
 }
 
 // Purge returns the type systemd_purge_units.

@@ -6,6 +6,7 @@ package tool
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"bolt/apply/resource"
@@ -13,7 +14,7 @@ import (
 
 // A Tool is a program of the host.
 type Tool struct {
-	Name string
+	Name string // or its absolute path
 	// Also are other programs that do the same; the first one of the PATH is used.
 	Also []string
 	// Hint says how to get the program, such as: Install the package iptables on the target.
@@ -49,7 +50,10 @@ func (t *Tool) Feed(ctx context.Context, h *resource.Host, stdin string, args ..
 
 // Run runs the program with the arguments in c.Argv. The exit code can be any.
 func (t *Tool) Run(ctx context.Context, h *resource.Host, c *resource.Command) (*resource.Output, error) {
-	path := h.Find(append([]string{t.Name}, t.Also...)...)
+	path := t.Name
+	if !filepath.IsAbs(path) {
+		path = h.Find(append([]string{t.Name}, t.Also...)...)
+	}
 	if path == "" {
 		return nil, fmt.Errorf("the program %s is missing. %s", t.Name, t.Hint)
 	}
@@ -60,7 +64,7 @@ func (t *Tool) Run(ctx context.Context, h *resource.Host, c *resource.Command) (
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	case out.Cut:
-		return nil, fmt.Errorf("%s printed more than %d bytes", t.Name, resource.OutputLimit)
+		return nil, fmt.Errorf("%s printed more than %d MiB", t.Name, resource.OutputLimit>>20)
 	}
 	return out, nil
 }

@@ -1,5 +1,7 @@
 package resource
 
+import "strings"
+
 // Fields reads the parameters of a resource one after the other. Err is the first error, so a type checks it
 // once, after it has read all parameters.
 type Fields struct {
@@ -46,4 +48,23 @@ func (f *Fields) Refuse(param, problem string) { f.note(&ParamError{param, probl
 // RefuseValue is Refuse for a problem of a value, which follows the problem unless the parameter is secret.
 func (f *Fields) RefuseValue(param, problem, value string) {
 	f.Refuse(param, problem+f.R.Shown(param, value))
+}
+
+// Word returns the value of a parameter that becomes an argument of a program; without stands for a value that is missing. The word must not
+// begin with -, and must not have blanks or characters of others in it. It can be empty.
+func (f *Fields) Word(param, without, others string) string {
+	text := f.Text(param, without)
+	if strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n"+others) {
+		f.RefuseValue(param, "must be a word that does not begin with -", text)
+	}
+	return text
+}
+
+// Name returns the name of a resource as Word does. It must not be empty.
+func (f *Fields) Name(others string) string {
+	text := f.Word("name", f.R.Title, others)
+	if text == "" {
+		f.Refuse("name", "must not be empty")
+	}
+	return text
 }

@@ -29,7 +29,7 @@ type project struct {
 }
 
 func newProject(f *resource.Fields, typ string) project {
-	x := project{r: f.R, typ: typ, name: name(f), ensure: f.Text("ensure", ""), upArgs: strings.Fields(f.Text("up_args", ""))}
+	x := project{r: f.R, typ: typ, name: f.Name("/"), ensure: f.Text("ensure", ""), upArgs: strings.Fields(f.Text("up_args", ""))}
 	files, is := f.R.Params.Value("compose_files").([]any)
 	if is {
 		x.files = f.Texts("compose_files")

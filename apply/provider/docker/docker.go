@@ -45,15 +45,6 @@ func run(ctx context.Context, h *resource.Host, c call) (string, error) {
 	return string(out.Stdout), out.Failure("docker " + c.args[0])
 }
 
-// name returns the name of a resource, which becomes an argument.
-func name(f *resource.Fields) string {
-	text := f.Text("name", f.R.Title)
-	if text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n/") {
-		f.RefuseValue("name", "must be a word that does not begin with -", text)
-	}
-	return text
-}
-
 // refuseSecrets refuses Sensitive values that become arguments.
 func refuseSecrets(f *resource.Fields, params ...string) {
 	for _, p := range params {
@@ -104,7 +95,7 @@ type object struct {
 // New implements resource.Type.
 func (k *kind) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &object{kind: k, name: name(&f), driver: f.Text("driver", "")}
+	x := &object{kind: k, name: f.Name("/"), driver: f.Text("driver", "")}
 	if k.hasIPAM {
 		x.ipam = f.Text("ipam_driver", "")
 	}

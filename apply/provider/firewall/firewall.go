@@ -53,12 +53,12 @@ func (rules) New(r *resource.Resource) (resource.Item, error) {
 		f.RefuseValue("protocol", "must be IPv4, IPv6, iptables or ip6tables", protocol)
 	}
 	x.family = familyOf(protocol)
-	x.table, x.chain = f.Text("table", "filter"), f.Text("chain", "INPUT")
-	for _, p := range []string{"table", "chain"} {
-		text := map[string]string{"table": x.table, "chain": x.chain}[p]
-		if text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n!") {
-			f.RefuseValue(p, "must be a word that does not begin with -", text)
-		}
+	x.table, x.chain = f.Word("table", "filter", "!"), f.Word("chain", "INPUT", "!")
+	if x.table == "" {
+		f.Refuse("table", "must not be empty")
+	}
+	if x.chain == "" {
+		f.Refuse("chain", "must not be empty")
 	}
 	for _, p := range refused {
 		if r.Params.Value(p) != nil && !x.absent {

@@ -20,7 +20,7 @@ func Port() resource.Type {
 
 // Service returns the type firewalld_service.
 func Service() resource.Type {
-	return &entries{"firewalld_service", "service", "services", func(f *resource.Fields) string { return word(f, "service", f.R.Title) }}
+	return &entries{"firewalld_service", "service", "services", func(f *resource.Fields) string { return f.Word("service", f.R.Title, "\"'") }}
 }
 
 // RichRule returns the type firewalld_rich_rule.
@@ -54,7 +54,7 @@ func (e *entries) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
 	x := &entry{entries: e, r: r, absent: f.Text("ensure", "present") == "absent"}
 	x.value = e.value(&f)
-	zone, policy := word(&f, "zone", ""), word(&f, "policy", "")
+	zone, policy := f.Word("zone", "", "\"'"), f.Word("policy", "", "\"'")
 	switch {
 	case zone != "" && policy != "":
 		f.Refuse("policy", "cannot be used together with zone")
@@ -68,18 +68,9 @@ func (e *entries) New(r *resource.Resource) (resource.Item, error) {
 	return x, f.Err
 }
 
-// word returns a parameter that is a word. It is part of an argument.
-func word(f *resource.Fields, param, without string) string {
-	text := f.Text(param, without)
-	if strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n\"'") {
-		f.RefuseValue(param, "must be a word that does not begin with -", text)
-	}
-	return text
-}
-
 // portOf returns a port with its protocol, such as 80/tcp.
 func portOf(f *resource.Fields) string {
-	port, protocol := word(f, "port", f.Text("name", f.R.Title)), word(f, "protocol", "")
+	port, protocol := f.Word("port", f.Text("name", f.R.Title), "\"'"), f.Word("protocol", "", "\"'")
 	if port == "" || strings.Trim(port, "0123456789-") != "" {
 		f.RefuseValue("port", "must be a number or a range such as 8000-8010", port)
 	}

@@ -49,11 +49,11 @@ var (
 func (zones) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
 	x := &zone{r: r, absent: f.Text("ensure", "present") == "absent", lists: make(map[string][]string), flags: make(map[string]bool), purge: make(map[string]bool)}
-	x.name = word(&f, "name", r.Title)
+	x.name = f.Word("name", r.Title, "\"'")
 	if len(x.name) > 17 || x.name == "" {
 		f.RefuseValue("name", "must have 1 to 17 characters", x.name)
 	}
-	x.target, x.description, x.short = word(&f, "target", ""), f.Text("description", ""), f.Text("short", "")
+	x.target, x.description, x.short = f.Word("target", "", "\"'"), f.Text("description", ""), f.Text("short", "")
 	for _, p := range listParams {
 		if list := f.Texts(p[0]); list != nil {
 			x.lists[p[0]] = slices.Sorted(slices.Values(list))

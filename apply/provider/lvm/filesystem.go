@@ -30,7 +30,7 @@ var onAIX = strings.Fields("initial_size size ag_size large_files compress frag 
 // New implements resource.Type.
 func (filesystems) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &filesystem{kind: word(&f, "fs_type", ""), command: word(&f, "mkfs_cmd", ""), options: strings.Fields(f.Text("options", ""))}
+	x := &filesystem{kind: f.Word("fs_type", "", ","), command: f.Word("mkfs_cmd", "", ","), options: strings.Fields(f.Text("options", ""))}
 	x.name = device(&f, "name", f.Text("name", r.Title))
 	if x.kind == "" || strings.Contains(x.kind, "/") {
 		f.RefuseValue("fs_type", "must be a type such as ext4 or xfs", x.kind)

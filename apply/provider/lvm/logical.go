@@ -57,15 +57,15 @@ func parseSize(text string) (float64, bool) {
 // New implements resource.Type.
 func (logicalVolumes) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &logicalVolume{r: r, name: word(&f, "name", r.Title), group: word(&f, "volume_group", ""), absent: f.Text("ensure", "present") == "absent",
-		size: word(&f, "size", ""), stripes: word(&f, "stripes", ""), minimum: f.Bool("size_is_minsize", false), resize: f.Bool("resize_fs", true), yes: f.Bool("yes_flag", false)}
+	x := &logicalVolume{r: r, name: f.Word("name", r.Title, ","), group: f.Word("volume_group", "", ","), absent: f.Text("ensure", "present") == "absent",
+		size: f.Word("size", "", ","), stripes: f.Word("stripes", "", ","), minimum: f.Bool("size_is_minsize", false), resize: f.Bool("resize_fs", true), yes: f.Bool("yes_flag", false)}
 	if x.name == "" || strings.Contains(x.name, "/") {
 		f.RefuseValue("name", "must be a name without slashes", x.name)
 	}
 	if x.group == "" {
 		f.Refuse("volume_group", "must be given")
 	}
-	switch pool := word(&f, "thinpool", "false"); pool {
+	switch pool := f.Word("thinpool", "false", ","); pool {
 	case "true":
 		x.pool = true
 	case "false", "":
@@ -77,7 +77,7 @@ func (logicalVolumes) New(r *resource.Resource) (resource.Item, error) {
 			f.Refuse(p, "is not supported: use --engine puppet for this volume")
 		}
 	}
-	initial, extents := word(&f, "initial_size", ""), word(&f, "extents", "")
+	initial, extents := f.Word("initial_size", "", ","), f.Word("extents", "", ",")
 	for p, text := range map[string]string{"size": x.size, "initial_size": initial, "poolmetadatasize": f.Text("poolmetadatasize", "")} {
 		if _, ok := parseSize(text); text != "" && !ok {
 			f.RefuseValue(p, "must be a size such as 500M or 1.5G", text)
@@ -119,7 +119,7 @@ func (x *logicalVolume) create(f *resource.Fields, initial, extents string) {
 		x.args = append(x.args, "--extents", extents)
 	}
 	for _, p := range strings.Fields("stripes stripesize poolmetadatasize alloc readahead persistent minor type") {
-		text := word(f, p, "")
+		text := f.Word(p, "", ",")
 		if p == "persistent" && text != "" {
 			text = map[bool]string{true: "y", false: "n"}[f.Bool(p, false)]
 		}

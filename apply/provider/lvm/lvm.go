@@ -58,15 +58,6 @@ func resolve(h *resource.Host, device string) string {
 	return device
 }
 
-// word returns a parameter that becomes an argument.
-func word(f *resource.Fields, param, without string) string {
-	text := f.Text(param, without)
-	if strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n,") {
-		f.RefuseValue(param, "must be a word that does not begin with -", text)
-	}
-	return text
-}
-
 func device(f *resource.Fields, param, text string) string {
 	if !path.IsAbs(text) || strings.ContainsAny(text, " \t\r\n,") {
 		f.RefuseValue(param, "must be an absolute path", text)
@@ -89,7 +80,7 @@ type physicalVolume struct {
 // New implements resource.Type.
 func (physicalVolumes) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &physicalVolume{unlessVG: word(&f, "unless_vg", ""), absent: f.Text("ensure", "present") == "absent", force: f.Bool("force", false)}
+	x := &physicalVolume{unlessVG: f.Word("unless_vg", "", ","), absent: f.Text("ensure", "present") == "absent", force: f.Bool("force", false)}
 	x.name = device(&f, "name", f.Text("name", r.Title))
 	return x, f.Err
 }
@@ -159,7 +150,7 @@ type volumeGroup struct {
 // New implements resource.Type.
 func (volumeGroups) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &volumeGroup{name: word(&f, "name", r.Title), extentSize: word(&f, "extent_size", ""), volumes: f.Texts("physical_volumes"),
+	x := &volumeGroup{name: f.Word("name", r.Title, ","), extentSize: f.Word("extent_size", "", ","), volumes: f.Texts("physical_volumes"),
 		absent: f.Text("ensure", "present") == "absent", follow: f.Bool("followsymlinks", false), once: f.Bool("createonly", false)}
 	for _, v := range x.volumes {
 		device(&f, "physical_volumes", v)

@@ -34,7 +34,7 @@ type label struct {
 // New implements resource.Type.
 func (fcontexts) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &fcontext{spec: f.Text("pathspec", ""), kind: f.Text("file_type", "a"), seluser: seword(&f, "seluser", ""), seltype: seword(&f, "seltype", ""), absent: f.Text("ensure", "present") == "absent"}
+	x := &fcontext{spec: f.Text("pathspec", ""), kind: f.Text("file_type", "a"), seluser: f.Word("seluser", "", ""), seltype: f.Word("seltype", "", ""), absent: f.Text("ensure", "present") == "absent"}
 	if x.spec == "" || strings.HasPrefix(x.spec, "-") || strings.ContainsAny(x.spec, " \t\r\n") {
 		f.RefuseValue("pathspec", "must be a regular expression for paths, without spaces", x.spec)
 	}
@@ -157,7 +157,7 @@ type equivalence struct {
 // New implements resource.Type.
 func (equivalences) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &equivalence{path: seword(&f, "path", f.Text("name", r.Title)), target: seword(&f, "target", ""), absent: f.Text("ensure", "present") == "absent"}
+	x := &equivalence{path: f.Word("path", f.Text("name", r.Title), ""), target: f.Word("target", "", ""), absent: f.Text("ensure", "present") == "absent"}
 	if !path.IsAbs(x.path) {
 		f.RefuseValue("path", "must be an absolute path", x.path)
 	}

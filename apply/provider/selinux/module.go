@@ -32,7 +32,7 @@ type module struct {
 // New implements resource.Type.
 func (modules) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &module{name: name(&f), absent: f.Text("ensure", "present") == "absent", sync: f.Bool("syncversion", false)}
+	x := &module{name: f.Name("/"), absent: f.Text("ensure", "present") == "absent", sync: f.Bool("syncversion", false)}
 	x.file = f.Text("selmodulepath", filepath.Join(f.Text("selmoduledir", "/usr/share/selinux/targeted"), x.name+".pp"))
 	if !filepath.IsAbs(x.file) {
 		f.RefuseValue("selmodulepath", "must be an absolute path", x.file)

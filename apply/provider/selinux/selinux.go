@@ -8,7 +8,6 @@ package selinux
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"bolt/apply/provider/tool"
@@ -22,15 +21,6 @@ const limit = 30 * time.Minute
 
 func program(name string) *tool.Tool {
 	return &tool.Tool{Name: name, Hint: "Install the tools of SELinux on the target", Limit: limit}
-}
-
-// name returns the name of a resource, which becomes an argument.
-func name(f *resource.Fields) string {
-	text := f.Text("name", f.R.Title)
-	if text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n/") {
-		f.RefuseValue("name", "must be a word that does not begin with -", text)
-	}
-	return text
 }
 
 type booleans struct{}
@@ -49,7 +39,7 @@ type boolean struct {
 // New implements resource.Type.
 func (booleans) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &boolean{name: name(&f), persistent: f.Bool("persistent", false)}
+	x := &boolean{name: f.Name("/"), persistent: f.Bool("persistent", false)}
 	switch value := f.Text("value", ""); value {
 	case "":
 	case "on", "true":

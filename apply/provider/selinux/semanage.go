@@ -18,15 +18,6 @@ func semanage() *tool.Tool {
 		Hint: "Install the package policycoreutils-python-utils (policycoreutils-python before RHEL 8) on the target"}
 }
 
-// seword returns a parameter that becomes an argument.
-func seword(f *resource.Fields, param, without string) string {
-	text := f.Text(param, without)
-	if strings.HasPrefix(text, "-") || strings.ContainsAny(text, " \t\r\n") {
-		f.RefuseValue(param, "must be a word that does not begin with -", text)
-	}
-	return text
-}
-
 type ports struct{}
 
 // Port returns the type selinux_port.
@@ -48,7 +39,7 @@ type portState struct {
 // New implements resource.Type.
 func (ports) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &port{proto: f.Text("protocol", ""), seltype: seword(&f, "seltype", ""), absent: f.Text("ensure", "present") == "absent"}
+	x := &port{proto: f.Text("protocol", ""), seltype: f.Word("seltype", "", ""), absent: f.Text("ensure", "present") == "absent"}
 	if x.proto != "tcp" && x.proto != "udp" {
 		f.RefuseValue("protocol", "must be tcp or udp", x.proto)
 	}
@@ -157,7 +148,7 @@ type permissive struct {
 // New implements resource.Type.
 func (permissives) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &permissive{seltype: seword(&f, "seltype", f.Text("name", r.Title)), absent: f.Text("ensure", "present") == "absent"}
+	x := &permissive{seltype: f.Word("seltype", f.Text("name", r.Title), ""), absent: f.Text("ensure", "present") == "absent"}
 	if x.seltype == "" {
 		f.Refuse("seltype", "must be given")
 	}

@@ -88,7 +88,7 @@ func (s *scene) files(ctx context.Context, n int) error {
 			}
 		}
 		fmt.Fprintf(s.b.out, "\n### %d files, %s, %d runs each\n\n", n, way.name, runs)
-		if err := measure.Markdown(s.b.out, 1, append([]string{"tool"}, costHeader...), rows(list)); err != nil {
+		if err := s.b.table(list); err != nil {
 			return err
 		}
 	}

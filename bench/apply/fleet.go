@@ -70,7 +70,7 @@ func (s *scene) beside(ctx context.Context, files int, state string, plays int, 
 		title += fmt.Sprintf(" of bolt and %d of each playbook", plays)
 	}
 	fmt.Fprintf(s.b.out, "\n### %s\n\n", title)
-	return measure.Markdown(s.b.out, 1, append([]string{"tool"}, costHeader...), rows(list))
+	return s.b.table(list)
 }
 
 func plural(n int, noun string) string {

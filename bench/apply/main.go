@@ -1,6 +1,7 @@
 // Command apply measures how bolt applies catalogs, as whole processes:
 //
 //   - files: one target with many files, new and unchanged, compared with "puppet apply";
+//   - mixed: one target with 500 resources of many types in the desired state, compared with "puppet apply";
 //   - wire: bytes and round trips of an apply, with and without the transfer of the helper;
 //   - copies: one target, compared with an ansible playbook of equal copy tasks;
 //   - fleet: many targets in the desired state, compared with the same playbook;
@@ -42,7 +43,7 @@ func main() {
 	flag.IntVar(&b.played, "played", 10, "`resources` of each target for playbooks of the part fleet")
 	flag.IntVar(&b.plays, "playbook-runs", 1, "`turns` of playbooks on the fleet, in which each takes minutes")
 	flag.StringVar(&b.markdown, "markdown", "", "write the tables into this `file`, between its lines <!-- apply: begin --> and end, too")
-	parts := flag.String("parts", "files,wire,copies,fleet,rollouts,watch,status", "`parts` to measure")
+	parts := flag.String("parts", "files,mixed,wire,copies,fleet,rollouts,watch,status", "`parts` to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := b.run(ctx, strings.Split(*parts, ","), strings.Split(*sizes, ","))
@@ -86,7 +87,7 @@ func (b *bench) run(ctx context.Context, parts, sizes []string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"files", b.files}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}, {"watch", b.watch}, {"status", b.status}} {
+	}{{"files", b.files}, {"mixed", b.mixed}, {"wire", b.wire}, {"copies", b.copies}, {"fleet", b.fleet}, {"rollouts", b.rollouts}, {"watch", b.watch}, {"status", b.status}} {
 		if slices.Contains(parts, part.name) && ctx.Err() == nil {
 			if err := part.run(ctx); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)

@@ -90,6 +90,11 @@ func middle(list []time.Duration) time.Duration {
 
 var costHeader = []string{"wall s", "controller CPU s", "target CPU s", "controller peak MiB", "helper peak MiB", "wall ÷ bolt's", "CPU ÷ bolt's"}
 
+// table prints the costs of contestants.
+func (b *bench) table(list []*contestant) error {
+	return measure.Markdown(b.out, 1, append([]string{"tool"}, costHeader...), rows(list))
+}
+
 // rows returns the costs of contestants with their ratios to the first.
 func rows(list []*contestant) (rows [][]string) {
 	base := list[0].cost()

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"maps"
@@ -19,8 +20,8 @@ import (
 // one member to another would give these different numbers. So groups of one type cannot wait for each other in a cycle. The next type
 // is grouped in the graph that has the groups of the first.
 
-// A group is applied together.
-type group struct{ typ string }
+// A group is applied together. Its gate is behind all that one of the members waits for, and before the members.
+type group struct{ gate *step }
 
 // A groupKey is what all members of a group have in common.
 type groupKey struct {
@@ -49,10 +50,7 @@ func (r *Run) group() {
 	}
 	maps.DeleteFunc(numbers, func(_ groupKey, n int) bool { return n < 2 })
 	keys := slices.SortedFunc(maps.Keys(numbers), func(a, b groupKey) int {
-		if c := strings.Compare(a.typ, b.typ); c != 0 {
-			return c
-		}
-		return int(a.timeout - b.timeout)
+		return cmp.Or(strings.Compare(a.typ, b.typ), cmp.Compare(a.timeout, b.timeout))
 	})
 	for _, key := range keys {
 		r.join(key)
@@ -73,7 +71,7 @@ func (r *Run) join(key groupKey) {
 			depth[l.to] = max(depth[l.to], d)
 		}
 	}
-	gates := make(map[*group]*step)
+	made := make(map[*group]bool)
 	place := make(map[*step]int, len(r.steps))
 	for i, st := range r.steps {
 		place[st] = i
@@ -82,30 +80,30 @@ func (r *Run) join(key groupKey) {
 		if len(members) < 2 {
 			continue
 		}
-		g := &group{key.typ}
 		gate := &step{ref: members[0].ref, index: -1, gate: true}
-		gates[g], place[gate] = gate, place[members[0]]
+		g := &group{gate}
+		made[g], place[gate] = true, place[members[0]]
 		for _, m := range members {
 			m.group = g
 			gate.after = append(gate.after, link{m, false})
 			m.waits++
 		}
 	}
-	if len(gates) == 0 {
+	if len(made) == 0 {
 		return
 	}
 	for _, st := range r.steps {
-		behind := make(map[*step]bool)
+		behind := make(map[*group]bool)
 		for _, l := range st.after {
-			if gate := gates[l.to.group]; gate != nil && !behind[gate] {
-				behind[gate] = true
-				st.after = append(st.after, link{gate, false})
-				gate.waits++
+			if g := l.to.group; made[g] && !behind[g] {
+				behind[g] = true
+				st.after = append(st.after, link{g.gate, false})
+				g.gate.waits++
 			}
 		}
 	}
-	for _, gate := range gates {
-		r.steps = append(r.steps, gate)
+	for g := range made {
+		r.steps = append(r.steps, g.gate)
 	}
 	r.sort(place)
 }

@@ -52,7 +52,10 @@ clush clustershell
 pdsh pdsh
 parallel-ssh pssh
 ansible ansible-core
+debootstrap debootstrap
 puppet puppet-agent
+/usr/lib/ruby/vendor_ruby/puppet/resource_api.rb ruby-puppet-resource-api
+/usr/share/rubygems-integration/all/gems/scanf-1.0.0/lib/scanf.rb ruby-scanf
 '
 needs=$servers
 headers=

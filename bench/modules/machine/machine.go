@@ -25,7 +25,7 @@ import (
 )
 
 // The packages of the base root, beside those of a minimal Debian.
-const included = "puppet-agent,ruby-sys-filesystem,ruby-puppet-resource-api,augeas-tools,bzip2,ca-certificates,cron,curl,git,gpg," +
+const included = "puppet-agent,ruby-sys-filesystem,ruby-puppet-resource-api,ruby-scanf,augeas-tools,bzip2,ca-certificates,cron,curl,git,gpg," +
 	"openssl,procps,python3-venv,sudo,unzip,xz-utils"
 
 // Base returns a directory with a minimal Debian 12 that has Puppet. It makes the directory below cache with debootstrap

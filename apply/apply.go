@@ -48,11 +48,11 @@ type Options struct {
 	// Sema is the number of resources that are applied at a time, besides the limits that resources have themselves; 0 for no limit. Resources
 	// that are applied together count as one.
 	Sema int
-	// Only are the resources that are looked at, and those that their changes refresh; nil for all. The other resources count as they were: a
-	// resource of Failed has failed, so that all that depends on it is skipped. They have no results.
+	// Only are the resources that Apply checks; nil for all. Apply also checks the resources that their changes refresh. The other
+	// resources keep their status and have no results: a resource of Failed has failed, so its dependents are skipped.
 	Only, Failed map[catalog.Ref]bool
-	// Sent has the values that resources sent in earlier runs of the same watch, and Apply adds to it; nil for a single run. They count for
-	// resources that are not looked at, or that now send nothing. The receivers of a new value are looked at, too.
+	// Sent has the values that resources sent in earlier runs of the same watch, and Apply adds to it; nil for a single run. They are
+	// the values of resources that are not checked, or that now send nothing. Apply also checks the receivers of a new value.
 	Sent map[catalog.Ref]Sent
 	// Workers is the number of Parallel items that are applied at a time; 0 for 64.
 	Workers int

@@ -12,18 +12,18 @@ import (
 	"bolt/apply/resource"
 )
 
-// Automatic grouping. Resources of a graph, which have no order but their relations, are read and changed together if their type can do
-// that: 400 packages are one query and one transaction, wherever they are in the graph. Resources that depend on each other are never in one
-// group. All members of a group wait for all that one of them waits for.
+// Automatic grouping. The only order of the resources of a graph is that of their relations. They are read and changed together if their
+// type can do that: 400 packages are one query and one transaction, wherever they are in the graph. Resources that depend on each other are
+// never in one group. If a member of a group waits for a step, all members wait for it.
 //
-// Of a type, the members of a group are those with the same number of resources of the type before them, on the longest way. A way from
-// one member to another would give these different numbers. So groups of one type cannot wait for each other in a cycle. The next type
+// A resource has a depth: the number of resources of its type before it, on the longest path. Resources of one type with the same depth
+// are a group. A path from one member to another would give them different depths. So groups of one type cannot wait for each other in a cycle. The next type
 // is grouped in the graph that has the groups of the first.
 
 // A group is applied together. Its gate is behind all that one of the members waits for, and before the members.
 type group struct{ gate *step }
 
-// A groupKey is what all members of a group have in common.
+// A groupKey has the properties that all members of a group share.
 type groupKey struct {
 	typ     string
 	timeout time.Duration
@@ -108,7 +108,7 @@ func (r *Run) join(key groupKey) {
 	r.sort(place)
 }
 
-// sort puts the steps in an order in which each is behind those that it waits for, and otherwise at its place.
+// sort puts each step behind the steps that it waits for. Otherwise, place gives the order.
 func (r *Run) sort(place map[*step]int) {
 	waits := make(map[*step]int, len(r.steps))
 	var ready queue
@@ -134,8 +134,8 @@ func (r *Run) sort(place map[*step]int) {
 	r.steps = sorted
 }
 
-// gather adds the rest of a group to a batch. Members that are not applied now, that cannot be made from what they receive, or whose
-// semaphores are not free, stay in the queue.
+// gather adds the rest of a group to a batch. A member stays in the queue if it is not applied now, if no item can be
+// made from the values that it receives, or if its semaphores are not free.
 func (s *scheduler) gather(ctx context.Context, batch []*attempt) []*attempt {
 	first := batch[0]
 	var members []*step

@@ -14,13 +14,13 @@ import (
 
 // The metaparameters retry, delay and timeout. A delay is a state of the scheduler: no worker waits for it.
 
-// The tries of a step are what its attempts leave for the next one.
+// The tries of a step are the data that its attempts leave for the next attempt.
 type tries struct {
 	n         int            // failed attempts
 	last      *attempt       // the last of them; nil if there is none
 	began     time.Time      // the first of them
-	made      []report.Event // the changes of those before the last; at most keptEvents
-	reported  bool           // the result of one of those before the last is that it was refreshed
+	made      []report.Event // the changes of the attempts before the last; at most keptEvents
+	reported  bool           // an attempt before the last was refreshed
 	at        time.Time      // of the next attempt, while the step is delayed
 	refreshed bool
 	owed      bool
@@ -29,7 +29,7 @@ type tries struct {
 // keptEvents bounds the changes of failed attempts that a result has. The number of attempts has no limit if retry is -1.
 const keptEvents = 1000
 
-// fail adds a failed attempt, and forgets what the one before it does not need any more.
+// fail adds a failed attempt. It keeps only the changes of the attempt before it.
 func (t *tries) fail(a *attempt) {
 	t.fold()
 	if t.n++; t.n == 1 {
@@ -63,7 +63,7 @@ func (s *scheduler) again(ctx context.Context, a *attempt) bool {
 	if s.stopped || ctx.Err() != nil || st.meta.Retry > 0 && n > st.meta.Retry {
 		return false
 	}
-	// An item is new for each attempt, so that no attempt sees what another has read.
+	// An item is new for each attempt, so an attempt cannot use the state that another attempt has read.
 	item, err := st.typ.New(st.resource)
 	if err != nil {
 		return false // it was made before, so this does not happen
@@ -123,7 +123,7 @@ func (s *step) last(reason string) *attempt {
 	return a
 }
 
-// resume gives an attempt what the earlier ones have left.
+// resume gives an attempt the refreshes of the earlier attempts.
 func (a *attempt) resume() {
 	t := &a.s.tries
 	a.owed = t.owed
@@ -132,8 +132,8 @@ func (a *attempt) resume() {
 	}
 }
 
-// whole makes the result of an attempt that of all attempts: with the changes of the earlier ones, which were made. Their failures are
-// in the log.
+// whole adds the changes of the earlier attempts to the result of an attempt, because they were made. The failures of these attempts
+// are in the log.
 func (a *attempt) whole() {
 	t := &a.s.tries
 	earlier := t.n

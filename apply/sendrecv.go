@@ -11,8 +11,8 @@ import (
 	"bolt/catalog/types"
 )
 
-// A resource receives when its turn comes: the engine puts the values into a copy of the resource, and its type makes
-// a new item from that. Before, an example stands for each value (types.Received), so that the type can check the other
+// A resource receives when its turn comes. The engine puts the values into a copy of the resource, and its type makes
+// a new item from the copy. Before, an example stands for each value (types.Received), so that the type can check the other
 // parameters before the run.
 
 // A receipt is a parameter of a step that gets its value from another step.
@@ -27,7 +27,7 @@ type Sent struct {
 	secret bool           // nothing of it must be shown
 }
 
-// connect connects the steps that send with those that receive.
+// connect connects each step that sends with its receivers.
 func (p *preparation) connect() {
 	for _, e := range types.CheckRecv(p.catalog) {
 		p.fail(e.Resource, &resource.ParamError{Param: e.Param, Problem: e.Problem})
@@ -50,7 +50,7 @@ func (p *preparation) connect() {
 	}
 }
 
-// send keeps the values that the item of a finished attempt sends, and wakes the receivers of new ones.
+// send keeps the values that the item of a finished attempt sends. It wakes the receivers if a value is new.
 func (s *scheduler) send(a *attempt) {
 	st := a.s
 	from, is := st.item.(resource.Sender)
@@ -73,8 +73,8 @@ func (s *scheduler) send(a *attempt) {
 	}
 }
 
-// notSent returns the reason for which a step that waits for nothing is not looked at: a value that it receives was not
-// sent, and would not be sent without noop either. It returns "" if there is none.
+// notSent returns the reason to skip a step: a value that it receives was not sent, and would not be sent without noop
+// either. It returns "" if all values were sent, or can be sent without noop.
 func (s *step) notSent() string {
 	for _, x := range s.receipts {
 		switch {
@@ -87,7 +87,7 @@ func (s *step) notSent() string {
 	return ""
 }
 
-// uncertain reports whether noop prevented something that can change what a step sends.
+// uncertain reports whether noop prevented a change that could change the values that a step sends.
 func (s *step) uncertain() bool { return s.status == report.Noop || s.wouldSend }
 
 // receive makes the item of a step from the values that it receives. If the step ends with that, receive returns

@@ -56,7 +56,7 @@ func (r *Run) Watched(ctx context.Context) (list []Watched) {
 	return list
 }
 
-// next returns the resources directly after a step. The members of a container are such ones, too.
+// next returns the resources directly after a step. The members of a container are also directly after it.
 func (s *step) next() (refs []catalog.Ref) {
 	seen := make(map[*step]bool)
 	var walk func(*step)

@@ -55,7 +55,7 @@ type Apply struct {
 	eager atomic.Bool // the manifest needs facts, so they are collected before it is compiled
 }
 
-// New returns the action of compiling catalogs with m and applying them with d. The facts of a target are those of the inventory, and
+// New returns the action of compiling catalogs with m and applying them with d. The facts of a target come from the inventory;
 // facts are not collected. version is that of the program, for reports. As many catalogs are compiled at a time as there are processors.
 func New(m *Manifest, d *Delivery, version string) *Apply {
 	a := &Apply{

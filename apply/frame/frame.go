@@ -10,8 +10,8 @@
 // The input of the helper is empty, or a gzip stream of frames: an Offer, a Catalog, and
 // Contents. Each part can be missing.
 //
-// The input of a watch is a stream of frames that stays open: each Pack has an input as above, and an Alive is a sign that the
-// controller is there. The helper answers Needs, Events and Logs, and a Round after each check; a Done is the end.
+// The input of a watch is a stream of frames that stays open. Each Pack has an input as above. An Alive is a keepalive of
+// the controller. The helper answers Needs, Events and Logs, and a Round after each check; a Done is the end.
 //
 // A Reader reads what another machine sent. It refuses a frame that is longer than the
 // limit of its type before it allocates memory for it.
@@ -48,7 +48,7 @@ const (
 	TypeOffer   Type = 'O'
 	TypeCatalog Type = 'C'
 	TypeContent Type = 'B'
-	// Those of a watch.
+	// The types of a watch.
 	TypeRound Type = 'R'
 	TypePack  Type = 'P'
 	TypeAlive Type = 'K'

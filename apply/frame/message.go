@@ -89,11 +89,11 @@ type Done struct {
 	Owed []string `json:"owed,omitempty"`
 }
 
-// A Round is the end of one check of a watch. The counts are those of the resources that were looked at.
+// A Round is the end of one check of a watch. The counts are for the resources that were checked.
 type Round struct {
 	Done
-	// First is set for the first check of a catalog that bolt has sent: all of its resources were looked at, or those that
-	// differ from the resources of the catalog before it.
+	// First is set for the first check of a catalog that bolt has sent. That check looks at all resources of the first catalog.
+	// For a later catalog, it looks at the resources that differ from the previous catalog.
 	First bool `json:"first,omitempty"`
 }
 

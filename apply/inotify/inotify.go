@@ -4,8 +4,8 @@
 // part, and the file itself. If a part is created, removed, renamed or replaced, the Watcher follows the path again. A path that goes
 // through symbolic links is followed twice: as it is written, and as it resolves.
 //
-// A Watcher adds a watch of a directory before it looks for the next part. So there is no moment in which a change is missed: it
-// happened before the watch, and the caller reads the state after it, or it has an event.
+// A Watcher adds a watch of a directory before it looks for the next part. So it cannot miss a change. The
+// caller reads the state after the watch was added, and a later change has an event.
 //
 // The kernel drops events if its queue is full, and reports that it did. The Watcher then reports that all paths may have changed. It
 // cannot see changes through a memory map (mmap(2)) or changes that another machine makes on a network file system; Remote
@@ -32,7 +32,7 @@ import (
 const (
 	// names are the events of a directory that change which files its names stand for.
 	names = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
-	// contents are the events of a file or directory itself. Those of the files in a directory come with them.
+	// contents are the events of a file or directory itself. A directory also has these events for its files.
 	contents = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 	// moves are events after which the path must be followed again.
 	moves = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_IGNORED | unix.IN_UNMOUNT
@@ -267,7 +267,7 @@ func (w *Watcher) along(p Path, name string) error {
 	return err
 }
 
-// below watches a directory and those in it.
+// below watches a directory and all directories below it.
 func (w *Watcher) below(p Path, dir string, left *int) error {
 	if *left--; *left < 0 {
 		return fmt.Errorf("there are more than %d directories in it", maxTree)

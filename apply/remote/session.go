@@ -191,7 +191,7 @@ func (s *session) explain(no *cannot) error {
 }
 
 // supply returns the input that the helper requested. Large contents are copied as files first. If anew is set, the helper
-// does not remember what came before, so a catalog with secrets is sent again.
+// has started again, so a catalog with secrets must be sent again.
 func (s *session) supply(ctx context.Context, p *packed, need *frame.Need, hello *frame.Hello, anew bool) ([]byte, error) {
 	asked, err := p.find(need.Contents)
 	if err != nil {

@@ -30,7 +30,7 @@ type Round struct {
 }
 
 // Watch applies a catalog as Apply does, and then lets the helper apply each resource again whose state may have changed. It
-// calls round after each check that has results. A catalog from next replaces the one before it: what differs is applied. Watch returns
+// calls round after each check that has results. A catalog from next replaces the previous catalog, and the helper applies the differences. Watch returns
 // when ctx ends, with the context's cause, or when the watch has ended for another reason. The error is then like that of
 // Apply; it is of ClassLost if the connection ended. Job.Result gets the results of unchanged resources only in the first check.
 func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <-chan *Job, round func(*Round)) error {
@@ -224,7 +224,7 @@ type rounds struct {
 	first bool // the first check has ended
 
 	mu sync.Mutex // held while a frame is handled
-	// job and expected are those of a catalog that was sent, and that the helper has not applied yet.
+	// job and expected describe a catalog that was sent, and that the helper has not applied yet.
 	job      *Job
 	expected map[catalog.Ref]bool
 	// seen are the resources with a result in this check.

@@ -68,8 +68,8 @@ func (r *Result) Failure() string {
 //
 //	{"run": ID, "noop": false, "resources": [{"ref": "File[/x]", "status": "changed", "refreshed": false}, ...]}
 //
-// A resource has "reason" if it was skipped, "attempts" if it was tried again after a failure, "generated" and "parent" if the catalog does not have it,
-// and "events" if something happened to it.
+// A resource has "reason" if it was skipped, and "attempts" if it was tried again after a failure. It has "generated" and "parent"
+// if the catalog does not have it, and "events" if something happened to it.
 func (r *Run) Data() *ordered.Map {
 	list := make([]any, 0, len(r.Results))
 	for _, res := range r.Results {

@@ -31,8 +31,8 @@ type Host struct {
 	// Declared returns all resources of a type in the catalog, in their order. The type is capitalized,
 	// such as "Concat_fragment".
 	Declared func(typ string) []*Resource
-	// State is a directory of the helper in which types keep what belongs to their resources, such as passwords; "" if there is
-	// none. No other user can read or write it.
+	// State is a directory of the helper in which types keep data of their resources, such as passwords; "" if the host does not
+	// have one. No other user can read or write it.
 	State string
 	// Backup keeps a copy of a regular file before it is replaced or removed.
 	Backup func(path string) error

@@ -128,7 +128,7 @@ type Refresher interface {
 
 // A Sender is an Item with values that other resources can receive. Sent is called when the item has been applied
 // without a failure; in noop mode, without Do and Refresh. The values are plain data (catalog.Plain) by the keys of package catalog/types. A
-// key without a value was not sent: what receives it is skipped. If secret is set, none of the values must ever be shown.
+// key without a value was not sent, so its receivers are skipped. If secret is set, none of the values must ever be shown.
 type Sender interface {
 	Sent() (values map[string]any, secret bool)
 }
@@ -145,8 +145,8 @@ type Generator interface {
 // of any type, such as a file. Items that are not Parallel are applied alone, in the order of the catalog.
 type Parallel interface{ Parallel() }
 
-// An Independent is an Item that is not Parallel, but that can be applied at the same time as Parallel and Independent items where the
-// catalog has no order: in a graph. It changes nothing that other items change, such as a command.
+// An Independent is an Item that is not Parallel. In a graph, where the catalog has no order, it can be applied at the same time as
+// Parallel and Independent items. It changes nothing that other items change, such as a command.
 type Independent interface{ Independent() }
 
 // A Watcher is an Item whose state can be watched. Watch returns the sources of events, after which the item must be read
@@ -164,7 +164,7 @@ type Watch struct {
 	Tree bool
 	// Poll is set if changes can have no event, so that the item is read from time to time.
 	Poll bool
-	// Every is the time between two events that are not about the item itself, but about those that come directly after it.
+	// Every is the time between two events of a timer. An event touches the items directly after this item, and not the item itself.
 	Every time.Duration
 }
 

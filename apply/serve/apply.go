@@ -174,7 +174,7 @@ func (r *run) load(in io.Reader) (*frame.Need, error) {
 	return r.find()
 }
 
-// find finds the catalog, and what is missing to apply it.
+// find finds the catalog, and returns the missing inputs, nil if it has all of them.
 func (r *run) find() (*frame.Need, error) {
 	text := r.text
 	switch {
@@ -292,7 +292,7 @@ func (r *run) last(done *frame.Done) int {
 // A turn is one application of a catalog.
 type turn struct {
 	id string // of the journal
-	// only, failed and sent are those of apply.Options.
+	// only, failed and sent are fields of apply.Options.
 	only, failed map[catalog.Ref]bool
 	sent         map[catalog.Ref]apply.Sent
 	// late is set if there is a journal only when something changes.

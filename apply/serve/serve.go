@@ -30,7 +30,7 @@ type Machine struct {
 	Dir   string                   // state directory
 	Build string                   // of the helper
 	Types map[string]resource.Type // that can be applied
-	// Renew returns the Types for one check of a watch, because types remember what they have read. nil uses Types.
+	// Renew returns the Types for one check of a watch, because types remember the states that they have read. nil uses Types.
 	Renew func() map[string]resource.Type
 	Env   []string // of programs that types run
 	// Guard are the first words of a command that calls Guard.Hold with the words behind them. nil:

@@ -362,8 +362,8 @@ func (a *attached) edit(ctx context.Context, p *pack) {
 	a.report(done, true)
 }
 
-// differing returns the resources of a catalog that differ from those of the catalog before it, or that depend on all
-// resources of a type.
+// differing returns the resources of a catalog that the previous catalog does not have, or has with other parameters. It also
+// returns resources that depend on all resources of a type.
 func differing(before, now *catalog.Catalog) map[catalog.Ref]bool {
 	refs := make(map[catalog.Ref]bool)
 	for _, r := range now.Resources() {
@@ -387,8 +387,9 @@ func same(before *catalog.Catalog, old *catalog.Resource, now *catalog.Catalog, 
 	return text(before, old) == text(now, r)
 }
 
-// overdue returns the resources whose time for a check has come, and the time until the next one: each minute, those that have no
-// events and those that failed or were skipped; each half hour, all; others have a time of their own.
+// overdue returns the resources that must be checked now because of their time, and the time until the next check. Resources without
+// events, and resources that failed or were skipped, are checked each minute. All resources are checked each half hour. A resource
+// with an interval of its own is checked at this interval.
 func (a *attached) overdue(now time.Time) (refs []catalog.Ref, next time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

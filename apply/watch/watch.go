@@ -1,7 +1,7 @@
 // Package watch decides which resources are checked again, and when.
 //
-// A Loop collects what may have changed: sources of events call Touch and TouchAll at any time, also while a check runs. It waits a
-// few milliseconds for more events of the same change, and then calls the check with all resources that were touched. An event
+// A Loop collects resources that may have changed. Sources of events call Touch and TouchAll at any time, also while a check runs. The
+// Loop waits a few milliseconds for more events of the same change, and then calls the check with all resources that were touched. An event
 // that arrives during a check leads to another check, because the check may have read the state before the change. The changes
 // that a check itself makes have events, too: the next check finds nothing to do, and the loop rests.
 //
@@ -9,7 +9,7 @@
 // resource has two budgets, one for checks and one for changes. A resource without budget stays touched, and is checked when it
 // has budget again. Nothing is lost, it only takes longer.
 //
-// The package knows neither resources nor sources of events. Times come from package time, so tests can use synctest.
+// The package does not depend on resources or sources of events. Times come from package time, so tests can use synctest.
 package watch
 
 import (
@@ -259,7 +259,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// clean forgets buckets that are full: they are as new ones.
+// clean forgets buckets that are full, because a new bucket is full, too.
 func (l *Loop) clean(now time.Time) {
 	for _, set := range []map[catalog.Ref]*bucket{l.checks, l.changes} {
 		for r, b := range set {

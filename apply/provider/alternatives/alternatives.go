@@ -1,7 +1,7 @@
-// Package alternatives applies resources of the types alternatives and alternative_entry: the program that a generic
-// name such as editor stands for, and the programs that it can stand for.
+// Package alternatives applies resources of the types alternatives and alternative_entry. A generic name such as editor
+// stands for one program, and alternative entries are the programs that it can stand for.
 //
-// The rules are those of the module puppet-alternatives. The names are read and changed with update-alternatives(1), and
+// The rules come from the module puppet-alternatives. The names are read and changed with update-alternatives(1), and
 // with alternatives(8) on systems of the Red Hat family.
 package alternatives
 

@@ -1,6 +1,6 @@
 // Package aptkey applies resources of the type apt_key: OpenPGP keys that apt trusts for all repositories.
 //
-// The rules are those of the module puppetlabs-apt. Keys are read and changed with apt-key(8), which Debian 13 and
+// The rules come from the module puppetlabs-apt. Keys are read and changed with apt-key(8), which Debian 13 and
 // later do not have.
 package aptkey
 

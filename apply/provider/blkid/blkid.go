@@ -20,7 +20,7 @@ import (
 // attribute is a value in a line of blkid.
 var attribute = lazyregexp.New(` (PTTYPE|TYPE)="([^"]*)"`)
 
-// What Probe returns for a device without one file system.
+// The results of Probe for a device with partitions or with several signatures.
 const (
 	Partitions = "partitions"
 	Several    = "several" // signatures

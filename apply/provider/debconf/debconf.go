@@ -1,6 +1,6 @@
 // Package debconf applies resources of the type debconf: answers to the questions of Debian's packages.
 //
-// The rules are those of the module debconf of smoeding (stm). Answers are read with debconf-communicate(1) and set with
+// The rules come from the module debconf of smoeding (stm). Answers are read with debconf-communicate(1) and set with
 // debconf-set-selections(1). Both get values on their standard input, so that no other user can see them.
 package debconf
 

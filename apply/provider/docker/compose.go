@@ -17,7 +17,7 @@ import (
 	"bolt/format/yaml"
 )
 
-// A project has what docker_compose and docker_stack share: services in files, and the containers that run them.
+// A project is the part that docker_compose and docker_stack share: services in files, and the containers that run them.
 type project struct {
 	r       *resource.Resource
 	typ     string
@@ -85,8 +85,8 @@ func services(text, file string) (top, services *ordered.Map, err error) {
 	return top, services, nil
 }
 
-// images returns the names that the image of a service can have: its own, that of the service that it extends, or
-// that of the image that compose builds.
+// images returns the names that the image of a service can have. A service names its image itself, or extends another
+// service with an image, or compose builds the image and gives it a name.
 func images(all *ordered.Map, service, project string) []string {
 	for range all.Len() + 1 { // a service can extend itself through others
 		s, is := all.Value(service).(*ordered.Map)

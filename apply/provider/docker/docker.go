@@ -1,6 +1,6 @@
 // Package docker applies resources of the types docker_network, docker_volume, docker_compose and docker_stack.
 //
-// The rules are those of the module docker. All of them run the command-line client docker(1). One run of it lists
+// The rules come from the module docker. All types run the command-line client docker(1). One run of it lists
 // the networks, or the volumes, for all resources of the type.
 package docker
 

@@ -122,7 +122,7 @@ func headers(ctx context.Context, h *resource.Host, c *curl.Config) (*answer, er
 	return parseHeaders(out.Stdout)
 }
 
-// parseHeaders reads the last of the answers that curl printed: the others are those of proxies and redirects.
+// parseHeaders reads the last answer that curl printed. The answers before it come from proxies and redirects.
 func parseHeaders(text []byte) (*answer, error) {
 	var last *answer
 	for r := textproto.NewReader(bufio.NewReader(bytes.NewReader(text))); ; {

@@ -66,9 +66,9 @@ func appendOption(args []string, o option, module, name string, s setting) []str
 	return append(args, name, strings.Join(s.values, ","))
 }
 
-// position returns where a new rule belongs in its chain, from 1 on. Rules of resources are in the order of their titles. The
-// module has this rule: a new rule comes after the rules without a resource that are before its predecessor, and
-// before those that follow it.
+// position returns where a new rule belongs in its chain, from 1 on. Rules of resources are in the order of their titles. As
+// in the module, a rule without a resource stays before the new rule if it is before the predecessor of the new rule.
+// Otherwise it stays after the new rule.
 func (t *chains) position(chain, name string) int {
 	var names []string
 	own := make(map[string]bool)

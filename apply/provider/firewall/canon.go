@@ -8,7 +8,7 @@ import (
 )
 
 // canonical returns a value of a parameter in the form in which iptables-save prints it, for one element
-// without "! ". problem is what the value must be, "" if it is valid.
+// without "! ". problem describes a valid value; it is "" if the value is valid.
 func canonical(param, value string, v6 bool) (text, problem string) {
 	switch param {
 	case "source", "destination", "ctorigsrc", "ctorigdst", "ctreplsrc", "ctrepldst":

@@ -1,8 +1,8 @@
 // Package firewall applies resources of the types firewall and firewallchain: rules and chains of iptables and ip6tables.
 //
-// The rules are those of the module puppetlabs-firewall 8. A resource is found by its title, which is the comment of its
-// rule. The state is that of iptables-save, which is read once for all resources that are applied together, and the
-// rules are saved for the next boot once after their changes.
+// The behaviour is that of the module puppetlabs-firewall 8. A resource is found by its title, which is the comment of its
+// rule. One run of iptables-save reads the state for all resources that are applied together. After their changes, the rules
+// are saved once for the next boot.
 package firewall
 
 import (
@@ -324,7 +324,7 @@ func (rules) DoAll(ctx context.Context, h *resource.Host, works []resource.Work)
 	return errs
 }
 
-// change makes the rule what the resource describes.
+// change brings the rule to the state of the resource.
 func (x *item) change(ctx context.Context, h *resource.Host) error {
 	run := func(args ...string) error {
 		return x.family.program("").Change(ctx, h, append([]string{"-w"}, args...)...)
@@ -335,8 +335,8 @@ func (x *item) change(ctx context.Context, h *resource.Host) error {
 		}
 		return x.remove(ctx, h, run)
 	}
-	// The new rule is there before the old one is removed, so that the machine is not without both if iptables refuses the new one. The old
-	// one is removed by its arguments: if somebody has inserted a rule meanwhile, its number is that of another rule.
+	// The new rule is added before the old rule is removed. So the machine keeps the old rule if iptables refuses the new rule. The old
+	// rule is removed by its arguments, because another program can insert a rule meanwhile, and then the number is wrong.
 	t := x.state.table(x.table)
 	args := x.args()
 	made := &rule{chain: x.chain, name: x.name, args: args}

@@ -36,7 +36,7 @@ func familyOf(protocol string) family {
 	return family{protocol == "IPv6" || protocol == "ip6tables"}
 }
 
-// A ruleset is what iptables-save prints. The types change it together with the kernel, so that one query is enough
+// A ruleset is the output of iptables-save. The types change it together with the kernel, so that one query is enough
 // for many resources.
 type ruleset struct {
 	tables map[string]*chains

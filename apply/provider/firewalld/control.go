@@ -78,8 +78,8 @@ func (c *control) read(ctx context.Context, h *resource.Host, kind string) (conf
 	return parse(text)
 }
 
-// parse reads the output of --list-all-zones: a line with the name of a zone, lines with two spaces that have a setting, and
-// lines with a tab that have rich rules.
+// parse reads the output of --list-all-zones. A zone begins with a line that has its name. A line of a setting begins with
+// two spaces, and a line of a rich rule begins with a tab.
 func parse(text string) (config, error) {
 	all := make(config)
 	var zone map[string][]string

@@ -1,7 +1,7 @@
 // Package firewalld applies resources of the types firewalld_zone, firewalld_port, firewalld_service and
 // firewalld_rich_rule: the permanent configuration of firewalld.
 //
-// The rules are those of the module puppet-firewalld. The configuration is read and changed with firewall-cmd(1), and with
+// The behaviour is that of the module puppet-firewalld. The configuration is read and changed with firewall-cmd(1), and with
 // firewall-offline-cmd(1) if firewalld does not run. One query reads it for all resources that are applied together.
 package firewalld
 

@@ -31,7 +31,7 @@ type zone struct {
 	extra   map[string][]string // by parameter of purge: the entries that no resource has
 }
 
-// The parameters that are lists, and those that are flags, with the options of firewall-cmd and the settings in its output.
+// The list parameters and the flag parameters, each with the option of firewall-cmd and the setting in its output.
 var (
 	listParams = [][3]string{{"interfaces", "interface", "interfaces"}, {"sources", "source", "sources"}, {"protocols", "protocol", "protocols"}, {"icmp_blocks", "icmp-block", "icmp-blocks"}}
 	flagParams = [][3]string{{"masquerade", "masquerade", "masquerade"}, {"icmp_block_inversion", "icmp-block-inversion", "icmp-block-inversion"}}
@@ -121,8 +121,8 @@ func (e *entries) unmanaged(h *resource.Host, zone string, list []string) (extra
 	return extra, nil
 }
 
-// unordered returns a form of an entry in which quotes and the order of words do not count, because firewalld prints the words of rich rules in
-// its own order.
+// unordered returns a form of an entry for comparisons: without quotes, and with sorted words. firewalld prints the words of rich rules
+// in its own order.
 func unordered(entry string) string {
 	words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(entry))
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "priority=0" }) // it is the default, which firewalld does not print

@@ -1,12 +1,12 @@
-// Package httpcheck applies resources of the type http_check, the kind http:check of graphs: a request to a web server whose
-// answer must have a status and a text. It changes nothing. If the answer is another one, the request is
-// made again, up to a number of tries; then the resource fails, and what depends on it is skipped.
+// Package httpcheck applies resources of the type http_check, the kind http:check of graphs: a request to a web server, whose
+// answer must have a status and a string. It changes nothing. If the answer is not as expected, the request is
+// made again, up to a number of tries. Then the resource fails, and its dependents are skipped.
 //
 // The request is made by curl(1) on the host, so the helper has no code for HTTP and TLS, and the certificates of the host
 // apply. curl reads the URL and the headers from its standard input, because all users of a host can see arguments.
 // A redirect is an answer as any other.
 //
-// mgmt has the kind http:client, which also keeps what it downloads; the type archive does that here.
+// mgmt has the kind http:client, which also stores the downloaded content; the type archive does that here.
 package httpcheck
 
 import (
@@ -32,7 +32,7 @@ func Type() resource.Type { return checkType{} }
 
 type checkType struct{}
 
-// methods are those that read only.
+// methods are the HTTP methods that change nothing.
 var methods = []string{"GET", "HEAD", "OPTIONS"}
 
 type item struct {

@@ -1,6 +1,6 @@
 // Package javaks applies resources of the type java_ks: entries of Java keystores.
 //
-// The rules are those of the module java_ks. Keystores are read and changed with keytool(1). A JVM starts slowly, so
+// The rules come from the module java_ks. Keystores are read and changed with keytool(1). A JVM starts slowly, so
 // one run of keytool reads all entries of a keystore for all its resources. Passwords reach keytool in its
 // environment. keytool changes a copy, which then replaces the keystore, so a run that is killed leaves the old one.
 package javaks

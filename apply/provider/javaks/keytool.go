@@ -174,7 +174,7 @@ func blocks(data []byte) (certs [][]byte) {
 // certificateBlock is the end of the types of PEM blocks with certificates.
 const certificateBlock = "CERTIFICATE"
 
-// A work is a private directory for a copy of a keystore and for what is imported.
+// A work is a private directory for a copy of a keystore and for the files that keytool imports.
 type work struct{ dir, store string }
 
 func newWork() (*work, error) {

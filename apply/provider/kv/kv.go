@@ -1,6 +1,6 @@
 // Package kv applies resources of the type kv: keys with values in a store on the host. The type stands for the kind kv of mgmt,
-// whose store is that of a cluster; here it is a file in the helper's state directory, which only the user of the
-// helper can read. So mgmt's parameter mapped, which makes one key for each host, does not exist.
+// whose store belongs to a cluster. Here the store is a file in the helper's state directory, and only the user of the
+// helper can read it. So mgmt's parameter mapped, which makes one key for each host, does not exist.
 //
 // A key without a value is removed. With skiplessthan, a value is only replaced by a greater one, unless the resource is
 // refreshed. Other resources receive the value that the store then has, which mgmt's language reads with functions.
@@ -66,7 +66,7 @@ func (kvType) New(r *resource.Resource) (resource.Item, error) {
 	return x, f.Err
 }
 
-// greaterInt reports whether the number a is greater than b. A value that is no number is smaller than each number.
+// greaterInt reports whether the number a is greater than b. Any number is greater than a value that is not a number.
 func greaterInt(a, b string) bool {
 	m, _ := strconv.ParseInt(a, 10, 64) // New has checked it
 	n, err := strconv.ParseInt(strings.TrimSpace(b), 10, 64)

@@ -67,7 +67,7 @@ func (x *filesystem) Plan() ([]resource.Change, error) {
 	return nil, fmt.Errorf("%s has a file system of the type %s, and it is not overwritten. If it is not needed, remove it with wipefs", x.name, x.is)
 }
 
-// forced are options without which the programs ask questions.
+// forced are options that keep the programs from prompting.
 var forced = map[string]string{"reiserfs": "-q", "xfs": "-f"}
 
 // Do implements resource.Item.
@@ -75,7 +75,7 @@ func (x *filesystem) Do(ctx context.Context, h *resource.Host, _ *resource.Chang
 	if _, err := os.Stat(h.Path(x.name)); err != nil {
 		return err
 	}
-	// Somebody can have made a file system since Read, also the program of another resource.
+	// Another program can have made a file system since Read, such as the program of another resource.
 	if err := x.Read(ctx, h); err != nil {
 		return err
 	}

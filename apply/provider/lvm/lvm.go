@@ -1,8 +1,8 @@
 // Package lvm applies resources of the types physical_volume, volume_group, logical_volume and filesystem: volumes of LVM and
 // the file systems on them.
 //
-// The rules are those of the module puppetlabs-lvm on Linux. One query of pvs(8), vgs(8) or lvs(8) reads all resources of a type. A
-// file system is never made on a device that has another one.
+// The rules come from the module puppetlabs-lvm on Linux. One query of pvs(8), vgs(8) or lvs(8) reads all resources of a type. If a
+// device has another file system, bolt does not make a new file system on it.
 package lvm
 
 import (

@@ -31,13 +31,13 @@ type grant struct {
 	found  *held
 }
 
-// held is what a user has for one object.
+// held has the privileges of a user for one object.
 type held struct {
 	privileges []string // sorted
 	withGrant  bool
 }
 
-// key names what a user has.
+// A key is a user and an object, such as db.*.
 type key struct {
 	user  account
 	table string
@@ -118,7 +118,7 @@ func wanted(f *resource.Fields) (list []string) {
 	return normal(list)
 }
 
-// normal sorts privileges and removes those that ALL includes.
+// normal sorts privileges and removes duplicates. If the list has ALL, it returns ALL only.
 func normal(list []string) []string {
 	if slices.Contains(list, "ALL") {
 		return []string{"ALL"}
@@ -194,8 +194,8 @@ func (x *grant) Read(ctx context.Context, h *resource.Host) error {
 	return readOne(ctx, h, grants{}, x)
 }
 
-// ReadAll implements resource.Reader. It needs two processes for any number of grants: one for the names of users, and one for the grants
-// of those that the items name.
+// ReadAll implements resource.Reader. It needs two processes for any number of grants: the first lists the users, and the second prints
+// the grants of the users that the items name.
 func (grants) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item) []error {
 	need := make(map[account]bool)
 	for _, i := range items {
@@ -211,7 +211,7 @@ func (grants) ReadAll(ctx context.Context, h *resource.Host, items []resource.It
 	return slices.Repeat([]error{err}, len(items))
 }
 
-// readGrants reads the users of the server, and what some of them have.
+// readGrants reads the users of the server, and the grants of the users for which of returns true.
 func readGrants(ctx context.Context, h *resource.Host, of func(account) bool) (exist map[account]bool, found map[key]*held, err error) {
 	rows, _, err := query{sql: "SELECT User, Host FROM mysql.user;"}.run(ctx, h)
 	if err != nil {
@@ -269,7 +269,7 @@ var statics = strings.Split("ALTER,ALTER ROUTINE,CREATE,CREATE ROLE,CREATE ROUTI
 	"DROP ROLE,EVENT,EXECUTE,FILE,INDEX,INSERT,LOCK TABLES,PROCESS,REFERENCES,RELOAD,REPLICATION CLIENT,REPLICATION SLAVE,SELECT,SHOW DATABASES,SHOW VIEW,"+
 	"SHUTDOWN,SUPER,TRIGGER,UPDATE", ",")
 
-// everything reports whether privileges are those of ALL.
+// everything reports whether a list has all privileges of statics.
 func everything(list []string) bool {
 	for _, p := range statics {
 		if !slices.Contains(list, p) {
@@ -463,9 +463,9 @@ func (x *grant) revokeAll(is *held) []string {
 	return append(sql, x.revoke([]string{"ALL"}))
 }
 
-// exchange changes the privileges. What is missing is granted before the rest is revoked, so that the user never has less than
-// both lists have in common; only ALL must be revoked first. What replaces ALL is granted before, too: the server refuses a
-// misspelled privilege or a missing table there, and the user keeps ALL. As in the module, the right to grant stays.
+// exchange changes the privileges. It grants the missing privileges before it revokes the others. So the user always keeps the
+// privileges that both lists have, except if ALL is revoked. The privileges that replace ALL are granted before and after that: if
+// the server refuses a misspelled privilege or a missing table, the user keeps ALL. As in the module, the right to grant stays.
 func (x *grant) exchange() (sql []string) {
 	is, want := single(x.found.privileges), single(x.privileges)
 	switch {

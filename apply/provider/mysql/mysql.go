@@ -1,8 +1,8 @@
 // Package mysql applies resources of the module puppetlabs-mysql: mysql_user, mysql_database, mysql_grant, mysql_plugin
 // and mysql_datadir.
 //
-// The rules are those of the module (16.3). The server is read and changed with the client mysql(1), or mariadb(1), as root
-// of the host: with --defaults-extra-file=/root/.my.cnf if that file exists, or with the login file /root/.mylogin.cnf.
+// The rules come from version 16.3 of the module. The server is read and changed with the client mysql(1), or mariadb(1), as
+// root of the host. The client gets --defaults-extra-file=/root/.my.cnf if that file exists, or the login file /root/.mylogin.cnf.
 // All SQL is standard input of the client, because every user of the host can see arguments. Names and strings in it are
 // always quoted. One query reads all resources of a type that can be applied at the same time.
 package mysql

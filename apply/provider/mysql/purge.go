@@ -7,7 +7,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// A purge compares the resources of the catalog with those of the server. It must not remove a resource that the catalog
+// A purge compares the catalog with the objects of the server. It must not remove a resource that the catalog
 // has in another form, so names that some servers take for the same have the same identity.
 
 // systemAccounts are the accounts that MySQL, MariaDB or Debian's packages make and need.

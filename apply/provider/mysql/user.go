@@ -38,7 +38,7 @@ type user struct {
 	found bool
 }
 
-// A state is what is known of a user.
+// A state has the properties of a user.
 type state struct {
 	hash, plugin string
 	limits       [len(limits)]string

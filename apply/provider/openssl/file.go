@@ -38,13 +38,13 @@ type file struct {
 	wrong string
 }
 
-// A state is what Read found. The zero state is that of a missing file.
+// A state has the properties of a file. The zero state stands for a missing file.
 type state struct {
 	exists   bool
 	text     string
 	uid, gid uint32
 	mode     uint32
-	// owner and group are names for people, and known says that the wanted ones exist.
+	// owner and group are names for messages. ownerKnown and groupKnown are set if the wanted owner and group exist.
 	owner, group           string
 	ownerKnown, groupKnown bool
 }
@@ -262,8 +262,8 @@ func (x *file) block() (*pem.Block, error) {
 	return block, nil
 }
 
-// alone returns an error for a file with more than one PEM block, such as a certificate with its key or its chain: the new file would
-// have only one of them.
+// alone returns an error for a file with more than one PEM block, such as a certificate with its key or its chain. The new file would
+// have only one block.
 func (x *file) alone() error {
 	if n := strings.Count("\n"+x.is.text, "\n-----BEGIN "); n > 1 {
 		return fmt.Errorf("%s has %d blocks in PEM format, and would lose all but the %s. bolt does not replace it; move it away first", x.path, n, x.what)

@@ -1,6 +1,6 @@
-// Package openssl applies resources of the types of the module openssl: private keys (ssl_pkey), certificate requests
-// (x509_request), certificates (x509_cert), parameters for Diffie-Hellman (dhparam), and certificates that are
-// downloaded (cert_file).
+// Package openssl applies resources of the types of the module openssl. The types are private keys (ssl_pkey),
+// certificate requests (x509_request), certificates (x509_cert), parameters for Diffie-Hellman (dhparam), and
+// certificates that are downloaded (cert_file).
 //
 // Keys, requests and certificates are made with openssl(1). The templates are configuration files of openssl, and
 // Go's own packages would make the helper larger by 15 %. Passwords reach openssl in its environment.
@@ -108,8 +108,8 @@ const (
 // A key is the private key of a request or of a certificate.
 type key struct{ path, password string }
 
-// fits reports whether a request or a certificate has the public key of the private key. It is false if there is no
-// private key, such as with noop before the key is made. program is req or x509.
+// fits reports whether a request or a certificate has the public key of the private key. It is false if the
+// private key does not exist, such as with noop before the key is made. program is req or x509.
 func (k key) fits(ctx context.Context, h *resource.Host, program string, of *pem.Block) (bool, error) {
 	text, exists, err := textfile.Read(ctx, k.path)
 	if err != nil || !exists {

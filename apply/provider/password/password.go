@@ -2,8 +2,8 @@
 // other resources receive. A refresh makes another one. The type stands for the kind password of mgmt.
 //
 // A password that is saved is in clear text in a file of the helper's state directory, which only the user of the helper
-// can read. Of one that is not saved, an empty file remains: it is sent in the run that makes it, and then never again.
-// The password is in no message, and what receives it is secret.
+// can read. If the password is not saved, the file is empty: the run that makes the password sends it, and later runs do
+// not. Messages never have the password, and a parameter that receives it is Sensitive.
 package password
 
 import (

@@ -343,5 +343,5 @@ func (x *item) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
 	return list
 }
 
-// databases are those of dpkg, rpm (two places), apk and pacman.
+// databases are the package databases of dpkg, rpm (two places), apk and pacman.
 var databases = []string{"/var/lib/dpkg/status", "/var/lib/rpm", "/usr/lib/sysimage/rpm", "/lib/apk/db", "/var/lib/pacman/local"}

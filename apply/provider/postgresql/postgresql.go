@@ -1,7 +1,7 @@
 // Package postgresql applies resources of the module puppetlabs-postgresql: postgresql_psql, postgresql_conf,
 // postgresql_conn_validator and postgresql_replication_slot.
 //
-// The rules are those of the module (10.6). SQL is run with psql(1), as the user of the resource. Secret SQL is standard input of
+// The rules come from version 10.6 of the module. SQL is run with psql(1), as the user of the resource. Secret SQL is standard input of
 // psql, because every user of the host can see arguments.
 package postgresql
 

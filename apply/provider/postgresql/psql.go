@@ -13,8 +13,8 @@ import (
 
 type statements struct{}
 
-// Psql returns the type postgresql_psql. Resources are read one by one: the SQL of one can make the check of the next
-// one true or false, as it does in Puppet, which applies them in the order of the manifest.
+// Psql returns the type postgresql_psql. Resources are read one by one, as in Puppet, because the SQL of one resource can
+// change the result of the next check.
 func Psql() resource.Type { return statements{} }
 
 // A statement is a postgresql_psql.

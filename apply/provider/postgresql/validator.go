@@ -63,7 +63,7 @@ func (validators) New(r *resource.Resource) (resource.Item, error) {
 	return x, f.Err
 }
 
-// Read implements resource.Item. As in the module, a server answers if psql prints something. Unless a password is given, psql must not ask for one.
+// Read implements resource.Item. As in the module, a server answers if psql prints something. Unless a password is given, psql must not prompt for a password.
 func (x *validator) Read(ctx context.Context, h *resource.Host) error {
 	x.answers = false
 	for try := range x.tries {

@@ -1,7 +1,7 @@
 // Package rabbitmq applies resources of the module puppet-rabbitmq: rabbitmq_plugin, rabbitmq_user, rabbitmq_vhost,
 // rabbitmq_user_permissions and rabbitmq_policy.
 //
-// The rules are those of the module (15.0). The server is read and changed with rabbitmqctl(8) and rabbitmq-plugins(8), version 3.8 or
+// The rules come from version 15.0 of the module. The server is read and changed with rabbitmqctl(8) and rabbitmq-plugins(8), version 3.8 or
 // newer. Passwords are standard input of rabbitmqctl, because every user of the host can see arguments. Each program
 // starts a virtual machine of Erlang, so one query reads all resources of a type, or of a virtual host.
 package rabbitmq

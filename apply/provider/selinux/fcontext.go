@@ -24,8 +24,8 @@ type fcontext struct {
 	err              error // of the change of the type
 }
 
-// A label is the context of files. seltype is <<none>> for files that get none, and "" if there is no label.
-// A local one is from semanage, not from the policy.
+// A label is the context of files. seltype is <<none>> for files that get no context, and "" for a missing label.
+// A local label is from semanage, not from the policy.
 type label struct {
 	seluser, seltype string
 	local            bool
@@ -107,8 +107,8 @@ func parseContexts(text string, local bool, all map[[2]string]label) {
 	}
 }
 
-// Plan implements resource.Item. semanage cannot remove the definitions of the policy, so only local ones can be present where they
-// must be absent.
+// Plan implements resource.Item. semanage cannot remove a definition of the policy. So with ensure => absent, such a definition
+// counts as absent.
 func (x *fcontext) Plan() ([]resource.Change, error) {
 	changes := resource.Ensure("selinux_fcontext", x.is.seltype != "" && (x.is.local || !x.absent), x.absent)
 	if changes != nil || x.absent {
@@ -147,7 +147,7 @@ type equivalences struct{}
 func Equivalence() resource.Type { return equivalences{} }
 
 // An equivalence is a resource of the type selinux_fcontext_equivalence: files below path get the contexts of
-// those below target.
+// the files below target.
 type equivalence struct {
 	path, target string
 	absent       bool

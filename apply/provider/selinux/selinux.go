@@ -1,7 +1,7 @@
-// Package selinux applies resources that change the SELinux policy: booleans and modules (selboolean, selmodule), types of
-// ports, contexts of files, and permissive types (selinux_port, selinux_fcontext, selinux_fcontext_equivalence, selinux_permissive).
+// Package selinux applies resources that change the SELinux policy. They are booleans and modules (selboolean, selmodule), types of
+// ports (selinux_port), contexts of files (selinux_fcontext, selinux_fcontext_equivalence), and permissive types (selinux_permissive).
 //
-// The rules are those of the modules selinux_core and puppet-selinux. The policy is read and changed with getsebool(8),
+// The rules come from the modules selinux_core and puppet-selinux. The policy is read and changed with getsebool(8),
 // setsebool(8), semodule(8) and semanage(8), and contexts of files are read from the files of the policy.
 package selinux
 

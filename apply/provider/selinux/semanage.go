@@ -70,7 +70,7 @@ func (x *port) Read(ctx context.Context, h *resource.Host) error {
 	return ports{}.ReadAll(ctx, h, []resource.Item{x})[0]
 }
 
-// ReadAll implements resource.Reader, with one query for all definitions and one for the local ones.
+// ReadAll implements resource.Reader, with one query for all definitions and one query for local definitions.
 func (ports) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item) []error {
 	return tool.ReadAll(items, func() (map[string]portState, error) {
 		all := make(map[string]portState)

@@ -1,6 +1,6 @@
 // Package swapfile applies resources of the type swap_file: files that the kernel uses as swap space.
 //
-// The rules are those of the module puppet-swap_file. The present state is that of /proc/swaps; it is changed with
+// The rules come from the module puppet-swap_file. The present state is read from /proc/swaps, and changed with
 // mkswap(8), swapon(8) and swapoff(8). The size of the file is not managed: another resource makes the file.
 package swapfile
 

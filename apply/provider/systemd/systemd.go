@@ -1,5 +1,5 @@
-// Package systemd applies resources of the types of the module systemd: loginctl_user, which makes the services of a
-// user run without a login, and systemd_purge_units, which removes unit files that Puppet wrote earlier.
+// Package systemd applies resources of two types of the module systemd. loginctl_user makes the services of a user run
+// without a login. systemd_purge_units removes unit files that Puppet wrote earlier.
 package systemd
 
 import (
@@ -49,7 +49,7 @@ func (userType) New(r *resource.Resource) (resource.Item, error) {
 	return x, f.Err
 }
 
-// Read implements resource.Item. logind keeps the setting as a file, also for users who are not logged in.
+// Read implements resource.Item. logind keeps the setting as a file, also if the user is not logged in.
 func (x *user) Read(_ context.Context, h *resource.Host) error {
 	_, err := os.Lstat(h.Path("/var/lib/systemd/linger/" + x.name))
 	x.is = err == nil

@@ -17,7 +17,7 @@ type Tool struct {
 	Name string // or its absolute path
 	// Also are other programs that do the same; the first one of the PATH is used.
 	Also []string
-	// Hint says how to get the program, such as: Install the package iptables on the target.
+	// Hint is an instruction to get the program, such as: Install the package iptables on the target.
 	Hint string
 	// Limit ends a program that hangs, with all processes of its group.
 	Limit time.Duration

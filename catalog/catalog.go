@@ -238,8 +238,8 @@ func (c *Catalog) Map(f func(*Resource) (*Resource, error)) (*Catalog, error) {
 // Find returns a resource by its title, nil if there is none.
 func (c *Catalog) Find(r Ref) *Resource { return c.byRef[r] }
 
-// Free returns the function that reports whether a resource has no order but its relations: it is declared by a graph itself, and not by a
-// class or defined type that the graph declares.
+// Free returns a function that reports whether relations are the only order of a resource. This is so if the graph itself declares the
+// resource, and not a class or defined type that the graph declares.
 func (c *Catalog) Free() func(r *Resource) bool {
 	if !c.Graph {
 		return func(*Resource) bool { return false }

@@ -34,7 +34,7 @@ type Resource struct {
 	Reason   string // why it was skipped
 	Place    string // of the declaration, FILE:LINE; "" if it has none
 	Changes  []Change
-	// At is the time of a check of a watch; zero for the one result of a run.
+	// At is the time of a check of a watch; zero for a run without a watch.
 	At time.Time
 }
 

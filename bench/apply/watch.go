@@ -25,8 +25,8 @@ const (
 	tick = 10 * time.Millisecond
 )
 
-// watch measures a watch of one target: the time from a change of a file to its repair, and the cost of the helper when nothing
-// happens.
+// watch measures a watch of one target. It measures the time from a change of a file to its repair, and the cost of the helper
+// when nothing happens.
 func (b *bench) watch(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, 1, line{})
 	if err != nil {
@@ -144,7 +144,7 @@ func repair(ctx context.Context, name string) (time.Duration, error) {
 	return took, nil
 }
 
-// helpers returns the processes of the helper: the one that works, and then the one that has started it.
+// helpers returns the two processes of the helper: first the worker, then its parent process.
 func (s *scene) helpers() (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

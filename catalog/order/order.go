@@ -24,7 +24,7 @@ type Options struct {
 	// a file. Auto may return resources that the catalog does not have, and dependencies whose
 	// opposite is a relation; both are ignored. nil means no dependencies.
 	Auto func(r *catalog.Resource) []catalog.Ref
-	// Soft returns further ones. A dependency of Soft that would make a cycle is left out. nil means none.
+	// Soft returns further dependencies. A dependency of Soft that would make a cycle is left out. nil means none.
 	Soft func(r *catalog.Resource) []catalog.Ref
 }
 
@@ -249,7 +249,7 @@ func (g *graph) relate() error {
 	return nil
 }
 
-// receive makes a resource come after those that it receives values from. Mistakes are those of types.CheckRecv.
+// receive makes a resource come after the resources that send values to it. types.CheckRecv reports mistakes.
 func (g *graph) receive(i int, r *catalog.Resource) {
 	list, _ := r.Receives()
 	for _, x := range list {

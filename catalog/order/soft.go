@@ -38,7 +38,7 @@ func (g *graph) soften(p [2]int) {
 	}
 }
 
-// drop removes the pairs from an index on. Their edges are the last ones of their points.
+// drop removes the pairs from an index on. Their edges are the last edges of their points.
 func (g *graph) drop(from int) {
 	for _, p := range g.pairs[from:] {
 		before, after := g.leave(p[0]), g.enter(p[1])

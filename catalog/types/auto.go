@@ -409,7 +409,7 @@ func (a *auto) rabbitmqPermissions(r *catalog.Resource) {
 	}
 }
 
-// rule depends on the chain that it is in, on the one to which it jumps, and on the packages of iptables.
+// rule depends on the chain that contains it, on the chain to which it jumps, and on the packages of iptables.
 func (a *auto) rule(r *catalog.Resource) {
 	text := func(param, without string) string {
 		if v, is := r.Params.Value(param).(string); is {

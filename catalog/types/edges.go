@@ -7,10 +7,10 @@ import (
 	"bolt/catalog"
 )
 
-// The automatic edges of graphs that Puppet does not have. They are those of mgmt, but mgmt asks PackageKit which files a package
-// has. bolt goes by names, so that the edges are known before the package is, and are the same on every machine.
+// The automatic edges of mgmt that Puppet does not have. mgmt queries PackageKit for the files of a package. bolt compares names, so
+// the edges are known before the package is installed, and are the same on every machine.
 
-// edges returns the resources on which a resource of a graph depends, besides those that Puppet has.
+// edges returns the resources on which a resource of a graph depends, without Puppet's autorequires.
 func (a *auto) edges(r *catalog.Resource) []catalog.Ref {
 	a.refs = nil
 	switch r.Type {
@@ -51,8 +51,8 @@ func (a *auto) own(name string) {
 	a.refs = append(a.refs, a.owners[name]...)
 }
 
-// brings returns the names of the directories, files, programs and services that a package probably has: its name, and the
-// name up to the first dash (drbd-utils has /etc/drbd.conf).
+// brings returns the names that directories, files, programs and services of a package probably have. These are the name of the
+// package and its part up to the first dash (drbd-utils has /etc/drbd.conf).
 func brings(name string) []string {
 	list := []string{name}
 	if stem, _, more := strings.Cut(name, "-"); more && len(stem) > 1 {

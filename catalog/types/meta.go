@@ -17,12 +17,12 @@ import (
 // parameters of types, such as the timeout of an exec. A type or a defined type with a parameter of this name keeps it.
 const MetaParam = "meta"
 
-// Meta are the metaparameters of mgmt: how the engine tries, limits and groups one resource. The zero Meta is that of a resource
+// Meta are the metaparameters of mgmt: how the engine tries, limits and groups one resource. The zero Meta is for a resource
 // without them.
 //
 // Source: mgmt's documentation, "Meta parameters", and its engine/metaparams.go.
 type Meta struct {
-	// Retry is the number of further attempts after a failure; -1 is no limit. Delay is the pause before each.
+	// Retry is the number of further attempts after a failure; -1 means without a limit. Delay is the pause before each.
 	Retry int
 	Delay time.Duration
 	// Timeout ends an attempt, which then has failed, and the process groups of its programs; 0 for none.
@@ -35,9 +35,9 @@ type Meta struct {
 	// others.
 	NoEdges, NoGroup bool
 
-	// The rest has an effect only while resources are watched. Poll is the pause between two looks at the resource, in place of its
-	// events; 0 waits for events, and a negative one never looks again. Limit is the number of events in a second, of which Burst can
-	// come at once; 0 is no limit.
+	// The rest has an effect only while resources are watched. Poll is the pause between two checks of the resource, in place of its
+	// events. 0 waits for events; if Poll is negative, the resource is checked only once. Limit is the number of events in a second, of
+	// which Burst can come at once; 0 means without a limit.
 	Poll  time.Duration
 	Limit float64
 	Burst int

@@ -45,8 +45,8 @@ func KindOf(v any) ValueKind {
 	return Data
 }
 
-// sends are the keys of the values that resources of a type send. The names of exec, password, value, and content of
-// http_check are those of mgmt, whose kind http:client sends content.
+// sends are the keys of the values that resources of a type send. The keys of exec, password and value come from mgmt.
+// So does content of http_check, which mgmt's kind http:client sends.
 var sends = map[string]map[string]ValueKind{
 	"Exec":       {"output": Text, "stdout": Text, "stderr": Text},
 	"Http_check": {"content": Text, "status": Integer},
@@ -90,8 +90,8 @@ func Receivable(typ, param string, v any) string {
 	return ""
 }
 
-// CheckRecv returns errors for the values that resources receive from others: the other resource must be in the catalog, it must
-// send this value, the parameter must be able to receive it, and the kinds of both must fit. A resource that is not applied
+// CheckRecv returns errors for the values that resources receive from others. The other resource must be in the catalog and must
+// send this value. The parameter must be able to receive a value of this kind. A resource that is not applied
 // is not checked.
 func CheckRecv(c *catalog.Catalog) (errs []*ValueError) {
 	for _, r := range c.Resources() {

@@ -36,7 +36,7 @@ type Type struct {
 	Properties, Params []string
 }
 
-// Metaparams returns the parameters that all resources have: those of Puppet in its order, and Meta.
+// Metaparams returns the parameters that all resources have: Puppet's metaparameters in its order, and Meta.
 func Metaparams() []string { return slices.Clone(metaparams) }
 
 var metaparams = []string{"noop", "schedule", "audit", "loglevel", "alias", "tag", "require", "subscribe", "before", "notify", "stage", MetaParam}

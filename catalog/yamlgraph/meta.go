@@ -7,8 +7,8 @@ import (
 	"bolt/puppet/syntax"
 )
 
-// meta reads the key meta of a resource, and returns it as attributes: noop, which is a parameter in Puppet, and the metaparameter meta
-// with the rest.
+// meta reads the key meta of a resource, and returns it as attributes. noop is an attribute of its own, as in Puppet. The metaparameter
+// meta has the rest.
 func (r *reader) meta(key, n *yaml.Node, what string) (attrs []syntax.Attr) {
 	if n.Style != yaml.Mapping {
 		r.wrong(n, "meta of %s must be a mapping", what)

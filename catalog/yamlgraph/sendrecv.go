@@ -10,8 +10,8 @@ import (
 var receiptKeys = []string{"kind", "name", "key"}
 
 // recv reads the key recv of a resource: for each parameter that receives, the resource that sends and the key of the value.
-// mgmt has no such key in YAML; the fields are those that it keeps for the edges of its language. The result is nil
-// after a problem.
+// mgmt does not have this key in YAML. The fields are the same as in mgmt's data of such an edge in its language. The result
+// is nil after a problem.
 func (r *reader) recv(n *yaml.Node, what string) syntax.Expr {
 	if n.Style != yaml.Mapping {
 		r.wrong(n, "recv of %s must be a mapping of parameters to what they receive, such as content: {kind: password, name: db, key: password}", what)

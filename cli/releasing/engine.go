@@ -25,7 +25,7 @@ func (v *Invocation) programs(o *CreateOptions) *programs {
 	return &programs{v: v, o: o, code: make(map[string][]byte)}
 }
 
-// engines returns the engines of nodes by their names: that of --engine, or those of the inventory. It is safe for concurrent use.
+// engines returns the engines of nodes by their names. They come from --engine or from the inventory. engines is safe for concurrent use.
 func (p *programs) engines(ctx context.Context, names []string) (map[string]string, error) {
 	engines := make(map[string]string, len(names))
 	for _, name := range names {

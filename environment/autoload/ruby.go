@@ -115,8 +115,8 @@ var withAgents = [...]string{
 	"augeas", "cron", "host", "mount", "scheduled_task", "selboolean", "selmodule", "ssh_authorized_key", "sshkey", "yumrepo", "zfs", "zone", "zpool",
 }
 
-// applied are the types that bolt applies itself: of modules, such as those of stdlib and archive, and of mgmt, so
-// that the modules are not needed for them. A module that defines such a type comes first.
+// applied are the types of modules and of mgmt that bolt applies itself, such as file_line of stdlib. The modules are
+// not needed for these types. If a module defines such a type, the definition of the module is used.
 var applied = [...]string{
 	"alternative_entry",
 	"alternatives",

@@ -45,7 +45,7 @@ func first(root, script string) (code int, err error) {
 			return 0, fmt.Errorf("mount %s: %w", m.kind, err)
 		}
 	}
-	// Settings of the kernel are not those of the machine alone.
+	// The machine shares the settings of the kernel with the host, so it must not change them.
 	for _, dir := range []string{"/proc/sys", "/sys"} {
 		dir = filepath.Join(root, dir)
 		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The packages of the base root, beside those of a minimal Debian.
+// The packages that the base root has besides a minimal Debian.
 const included = "puppet-agent,ruby-sys-filesystem,ruby-puppet-resource-api,ruby-scanf,augeas-tools,bzip2,ca-certificates,cron,curl,git,gpg," +
 	"openssl,procps,python3-venv,sudo,unzip,xz-utils"
 

@@ -108,11 +108,11 @@ func TestRecvErrors(t *testing.T) {
 	const n = `Notify[n] {"recv":{"message":{"kind":"%","name":"x","key":"output"}}}`
 	for _, c := range []struct{ resources, want string }{
 		{strings.Replace(n, "%", "exec", 1), "The parameter recv names Exec[x], which the catalog does not have"},
-		{strings.Replace(n, "%", "file", 1), "The parameter recv names File[x], but resources of its type do not send values; those of Exec, Http_check, Kv, Password or Value do"},
+		{strings.Replace(n, "%", "file", 1), "The parameter recv names File[x], but resources of its type do not send values; only Exec, Http_check, Kv, Password or Value do"},
 		{strings.Replace(n, "%", "value", 1) + "\n" + `Value[x] {"any":1}`, "names output of Value[x], which it does not send; it sends any"},
 		{`Value[v] {"recv":{"any":{"kind":"value","name":"v","key":"any"}}}`, "names the resource itself"},
 		{`Cron[c] {"user":"root","recv":{"command":{"kind":"value","name":"x","key":"any"}}}` + "\n" + `Value[x] {"any":true}`, "gives command a boolean, which must be a string"},
-		{`Exec[/bin/true] {"recv":{"command":{"kind":"value","name":"x","key":"any"}}}`, "resources of the type Exec do not receive values; those of Cron, File, Kv, Notify or Value do"},
+		{`Exec[/bin/true] {"recv":{"command":{"kind":"value","name":"x","key":"any"}}}`, "resources of the type Exec do not receive values; only Cron, File, Kv, Notify or Value do"},
 		{`Notify[n] {"recv":{"withpath":{"kind":"value","name":"x","key":"any"}}}`, "names withpath, which cannot receive a value; message can"},
 		{`Notify[n] {"message":"m","recv":{"message":{"kind":"value","name":"x","key":"any"}}}`, "names message, which already has a value"},
 		{`Notify[n] {"recv":[]}`, "recv must be a hash"},

@@ -62,7 +62,7 @@ func TestReport(t *testing.T) {
 		{module: module{name: "a-five"}, version: "5.0", compiles: yes, foreign: []string{"Augeas"}, applied: applied{applies: yes, second: no, equal: yes}},
 	})
 	for _, want := range []string{
-		"2 of 5 modules compile without Ruby. 1 of 1 compared catalogs are those of Puppet. bolt has providers for all types in the catalogs of 0 modules.",
+		"2 of 5 modules compile without Ruby. 1 of 1 compared catalogs are the same as with Puppet. bolt has providers for all types in the catalogs of 0 modules.",
 		`| no \| function   | two, three | 2     |`,
 		"| there is no directory of the module | four    | 1     |",
 		"| Augeas | one, five | 2     |",

@@ -21,7 +21,7 @@ func report(results []result) string {
 	}
 	fmt.Fprintf(&b, "%d of %d modules compile without Ruby.", count(func(r result) bool { return r.compiles.ok }), len(results))
 	if n := count(func(r result) bool { return r.same.done }); n > 0 {
-		fmt.Fprintf(&b, " %d of %d compared catalogs are those of Puppet.", count(func(r result) bool { return r.same.ok }), n)
+		fmt.Fprintf(&b, " %d of %d compared catalogs are the same as with Puppet.", count(func(r result) bool { return r.same.ok }), n)
 	}
 	fmt.Fprintf(&b, " bolt has providers for all types in the catalogs of %d modules.\n", count(func(r result) bool { return r.compiles.ok && len(r.foreign) == 0 }))
 

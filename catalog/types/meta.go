@@ -82,14 +82,14 @@ func MetaKeys() []string {
 // absent are metaparameters of mgmt and of Puppet that Meta does not have, with the reason.
 var absent = map[string]string{
 	"noop":       "noop is a parameter of the resource",
-	"retryreset": "each run counts its attempts anew",
-	"reset":      "each run counts its attempts anew",
+	"retryreset": "each run starts its count of attempts at 0",
+	"reset":      "each run starts its count of attempts at 0",
 	"rewatch":    "bolt always watches a changed resource again",
 	"realize":    "bolt applies every resource before it watches",
 	"async":      "bolt has no resources that go on in the background",
 	"dollar":     "names can begin with a dollar sign",
 	"export":     "write @@ before the name to export the resource",
-	"reverse":    "bolt does not undo a resource that is no longer there",
+	"reverse":    "bolt does not undo a resource that was removed from the graph",
 }
 
 // maxMillis is ten years, which fit into a time.Duration.
@@ -214,7 +214,7 @@ func unknownKey(name string) string {
 	if near := spelling.Near(name, MetaKeys()); near != "" {
 		return fmt.Sprintf("is unknown. Did you mean %s?", near)
 	}
-	return "is unknown: the known ones are " + strings.Join(MetaKeys(), ", ")
+	return "is unknown: the known keys are " + strings.Join(MetaKeys(), ", ")
 }
 
 // HasMeta reports whether a resource has the metaparameter. A container, or a type that has a parameter of this name itself, does not.

@@ -121,13 +121,13 @@ func checkReceipt(c *catalog.Catalog, r *catalog.Resource, x catalog.Receipt) (p
 	keys := sends[x.From.Type]
 	switch {
 	case receivers[r.Type] == nil:
-		return fmt.Sprintf("cannot be used: resources of the type %s do not receive values; those of %s do", r.Type, alternatives(sortedKeys(receivers)))
+		return fmt.Sprintf("cannot be used: resources of the type %s do not receive values; only %s do", r.Type, alternatives(sortedKeys(receivers)))
 	case !can:
 		return fmt.Sprintf("names %s, which cannot receive a value; %s can", x.Param, alternatives(sortedKeys(receivers[r.Type])))
 	case r.Params.Value(x.Param) != nil:
 		return fmt.Sprintf("names %s, which already has a value; remove one of them", x.Param)
 	case keys == nil:
-		return fmt.Sprintf("names %s, but resources of its type do not send values; those of %s do", x.From, alternatives(sortedKeys(sends)))
+		return fmt.Sprintf("names %s, but resources of its type do not send values; only %s do", x.From, alternatives(sortedKeys(sends)))
 	case from == nil || from.Virtual:
 		return fmt.Sprintf("names %s, which the catalog does not have", x.From)
 	case from == r:

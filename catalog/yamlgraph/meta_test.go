@@ -35,8 +35,8 @@ func TestMetaErrors(t *testing.T) {
 	for _, tt := range []struct{ meta, want string }{
 		{"[retry]", "4:36: meta of a resource of the kind file must be a mapping"},
 		{"{retrys: 3}", "4:37: retrys of meta is unknown. Did you mean retry?"},
-		{"{frobnicate: 3}", "4:37: frobnicate of meta is unknown: the known ones are retry, delay, timeout, poll, limit, burst, sema, hidden, autoedge, autogroup"},
-		{"{retryreset: true}", "4:37: retryreset of meta is unknown: each run counts its attempts anew"},
+		{"{frobnicate: 3}", "4:37: frobnicate of meta is unknown: the known keys are retry, delay, timeout, poll, limit, burst, sema, hidden, autoedge, autogroup"},
+		{"{retryreset: true}", "4:37: retryreset of meta is unknown: each run starts its count of attempts at 0"},
 		{"{export: ['*']}", "4:37: export of meta is unknown: write @@ before the name"},
 		{"{poll: 1, retry: -2}", "4:46: retry of meta must be an integer from -1 to 32767"},
 		{"{retry: '3'}", "retry of meta must be an integer"},

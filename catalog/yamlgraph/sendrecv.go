@@ -14,7 +14,7 @@ var receiptKeys = []string{"kind", "name", "key"}
 // is nil after a problem.
 func (r *reader) recv(n *yaml.Node, what string) syntax.Expr {
 	if n.Style != yaml.Mapping {
-		r.wrong(n, "recv of %s must be a mapping of parameters to what they receive, such as content: {kind: password, name: db, key: password}", what)
+		r.wrong(n, "recv of %s must be a mapping of parameters to their sources, such as content: {kind: password, name: db, key: password}", what)
 		return nil
 	}
 	made := &syntax.Hash{Span: span(n)}

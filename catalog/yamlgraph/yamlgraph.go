@@ -193,7 +193,7 @@ func advice(name string, known []string) string {
 	if near := spelling.Near(name, known); near != "" {
 		return fmt.Sprintf(". Did you mean %s?", near)
 	}
-	return ": the known ones are " + list(known)
+	return ": the known names are " + list(known)
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

@@ -86,7 +86,7 @@ func TestErrors(t *testing.T) {
 		{"an alias", "graph: &a g\ncomment: *a", "g.yaml:2:10: a graph cannot have aliases"},
 		{"no name", "resources: {}", "a graph needs the key graph"},
 		{"an unknown key", "graph: g\nresorces: {}", `g.yaml:2:1: a graph has the unknown key "resorces". Did you mean resources?`},
-		{"another unknown key", "graph: g\nfoo: {}", `unknown key "foo": the known ones are graph, comment, resources, edges, collect`},
+		{"another unknown key", "graph: g\nfoo: {}", `unknown key "foo": the known names are graph, comment, resources, edges, collect`},
 		{"remote", "graph: g\nremote: ssh://h", "targets are chosen with --targets (-t)"},
 		{"a key twice", "graph: g\ngraph: h", "g.yaml:2:1: a graph has the key graph twice"},
 		{"resources as a list", "graph: g\nresources: []", "resources must be a mapping"},

@@ -94,7 +94,7 @@ func (keys) New(r *resource.Resource) (resource.Item, error) {
 	}
 	for _, p := range []string{"server", "options"} {
 		if r.Secret(p) {
-			f.Refuse(p, "must not be Sensitive: it becomes an argument of a program, and every user of the machine can see those")
+			f.Refuse(p, "must not be Sensitive: it becomes an argument of a program, and every user of the machine can see arguments")
 		}
 	}
 	return x, f.Err

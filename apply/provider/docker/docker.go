@@ -49,7 +49,7 @@ func run(ctx context.Context, h *resource.Host, c call) (string, error) {
 func refuseSecrets(f *resource.Fields, params ...string) {
 	for _, p := range params {
 		if f.R.Secret(p) {
-			f.Refuse(p, "must not be Sensitive: it becomes an argument of docker, and every user of the machine can see those")
+			f.Refuse(p, "must not be Sensitive: it becomes an argument of docker, and every user of the machine can see arguments")
 		}
 	}
 }

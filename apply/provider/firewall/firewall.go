@@ -93,7 +93,7 @@ func (rules) New(r *resource.Resource) (resource.Item, error) {
 // read takes a parameter of the resource.
 func (x *item) read(f *resource.Fields, o option) {
 	if x.r.Secret(o.param) {
-		f.Refuse(o.param, "must not be Sensitive: it becomes an argument of a program, and every user of the machine can see those")
+		f.Refuse(o.param, "must not be Sensitive: it becomes an argument of a program, and every user of the machine can see arguments")
 		return
 	}
 	if o.kind == flag || o.kind == bare {

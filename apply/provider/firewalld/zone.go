@@ -107,7 +107,7 @@ func (e *entries) unmanaged(h *resource.Host, zone string, list []string) (extra
 	for _, r := range h.Declared(strings.ToUpper(e.typ[:1]) + e.typ[1:]) {
 		item, err := e.New(r)
 		if err != nil {
-			return nil, fmt.Errorf("the entries of the zone cannot be purged, because it is not known what %s describes: %w", r.Ref, err)
+			return nil, fmt.Errorf("the entries of the zone cannot be purged, because bolt cannot read the parameters of %s: %w", r.Ref, err)
 		}
 		if item.(*entry).owner == zone && item.(*entry).kind == "zone" {
 			own[unordered(item.(*entry).value)] = true

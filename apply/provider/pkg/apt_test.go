@@ -238,7 +238,7 @@ func TestRefused(t *testing.T) {
 		{`"ensure":"-oX"`, `The parameter ensure must be a state or a version, and is "-oX"`},
 		{`"name":"-x"`, `The parameter name must not begin with - or have the end of a line in it, and is "-x"`},
 		{`"install_options":[1]`, "The parameter install_options must be a list of strings and of hashes of strings"},
-		{`"install_options":{"sensitive":["--token=x"]}`, "The parameter install_options must not be Sensitive: it becomes an argument of a program, and every user of the machine can see those"},
+		{`"install_options":{"sensitive":["--token=x"]}`, "The parameter install_options must not be Sensitive: it becomes an argument of a program, and every user of the machine can see arguments"},
 	} {
 		m.Want(c.params, m.Apply(false, `Package[p] {`+c.params+`}`), "refused: Package[p]: "+c.want)
 	}

@@ -103,7 +103,7 @@ var arguments = []string{"name", "ensure", "source", "install_options", "uninsta
 func (it *item) read() (err error) {
 	for _, p := range arguments {
 		if it.r.Secret(p) {
-			return &resource.ParamError{Param: p, Problem: "must not be Sensitive: it becomes an argument of a program, and every user of the machine can see those"}
+			return &resource.ParamError{Param: p, Problem: "must not be Sensitive: it becomes an argument of a program, and every user of the machine can see arguments"}
 		}
 	}
 	texts := make(map[string]string)

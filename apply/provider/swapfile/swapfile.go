@@ -193,7 +193,7 @@ func (x *item) open(h *resource.Host) (*os.File, error) {
 		err = fmt.Errorf("%s is not a regular file", x.file)
 	}
 	if err == nil && st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
-		err = fmt.Errorf("%s belongs to the user with the UID %d, who could read the memory of other users. Change the owner", x.file, st.Uid)
+		err = fmt.Errorf("%s has an owner with the UID %d. This user could read the memory of other users. Change the owner", x.file, st.Uid)
 	}
 	if err != nil {
 		f.Close()

@@ -78,7 +78,7 @@ printf '#!/bin/sh\nblkid -p -o value -s UUID "$1" >> /used\n' > /usr/local/bin/s
 		"parts": "has other data (partitions), and is not overwritten",
 		"text":  "has data, and is not overwritten. If the data is not needed, remove the file and make it again",
 		"late":  "has data, and is not overwritten. If the data is not needed, remove the file and make it again",
-		"alien": "belongs to the user with the UID 64001, who could read the memory of other users. Change the owner",
+		"alien": "has an owner with the UID 64001. This user could read the memory of other users. Change the owner",
 		"link":  "is not a regular file",
 	} {
 		m.Want(name, m.Apply(false, `Swap_file[/`+name+`]`), "Swap_file[/"+name+"] failed swap_file_created: change of ensure from absent to present failed: /"+name+" "+want)

@@ -134,8 +134,8 @@ func (r *Run) sort(place map[*step]int) {
 	r.steps = sorted
 }
 
-// gather adds the rest of a group to a batch. A member stays in the queue if it is not applied now, if no item can be
-// made from the values that it receives, or if its semaphores are not free.
+// gather adds the rest of a group to a batch. A member stays in the queue if it is not applied now or if its
+// semaphores are not free. It also stays there if no item can be made from the values that it receives.
 func (s *scheduler) gather(ctx context.Context, batch []*attempt) []*attempt {
 	first := batch[0]
 	var members []*step

@@ -1,5 +1,5 @@
-// Package httpcheck applies resources of the type http_check, the kind http:check of graphs: a request to a web server, whose
-// answer must have a status and a string. It changes nothing. If the answer is not as expected, the request is
+// Package httpcheck applies resources of the type http_check, the kind http:check of graphs. A resource is a request to a web
+// server, and the answer must have a status and a string. It changes nothing. If the answer is not as expected, the request is
 // made again, up to a number of tries. Then the resource fails, and its dependents are skipped.
 //
 // The request is made by curl(1) on the host, so the helper has no code for HTTP and TLS, and the certificates of the host
@@ -121,7 +121,7 @@ func (x *item) Read(ctx context.Context, h *resource.Host) error {
 	}
 }
 
-// ask makes one request and checks the answer.
+// ask sends one request and checks the answer.
 func (x *item) ask(ctx context.Context, h *resource.Host) error {
 	out, err := x.request().Run(ctx, h, nil, x.timeout+5*time.Second)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package kv applies resources of the type kv: keys with values in a store on the host. The type stands for the kind kv of mgmt,
-// whose store belongs to a cluster. Here the store is a file in the helper's state directory, and only the user of the
+// whose store is part of a cluster. Here the store is a file in the helper's state directory, and only the user of the
 // helper can read it. So mgmt's parameter mapped, which makes one key for each host, does not exist.
 //
 // A key without a value is removed. With skiplessthan, a value is only replaced by a greater one, unless the resource is

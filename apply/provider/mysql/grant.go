@@ -194,8 +194,8 @@ func (x *grant) Read(ctx context.Context, h *resource.Host) error {
 	return readOne(ctx, h, grants{}, x)
 }
 
-// ReadAll implements resource.Reader. It needs two processes for any number of grants: the first lists the users, and the second prints
-// the grants of the users that the items name.
+// ReadAll implements resource.Reader. It needs two processes for any number of grants. The first process lists the users. The second
+// prints the grants of the users that the items name.
 func (grants) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item) []error {
 	need := make(map[account]bool)
 	for _, i := range items {

@@ -17,8 +17,8 @@ import (
 // never in one group. If a member of a group waits for a step, all members wait for it.
 //
 // A resource has a depth: the number of resources of its type before it, on the longest path. Resources of one type with the same depth
-// are a group. A path from one member to another would give them different depths. So groups of one type cannot wait for each other in a cycle. The next type
-// is grouped in the graph that has the groups of the first.
+// are a group. A path from one member to another would give them different depths. So groups of one type cannot wait for each other in a
+// cycle. The next type is grouped in the graph that has the groups of the first type.
 
 // A group is applied together. Its gate is behind all that one of the members waits for, and before the members.
 type group struct{ gate *step }
@@ -36,7 +36,7 @@ func (s *step) groupable() bool {
 	}
 	_, reads := s.typ.(resource.Reader)
 	_, does := s.typ.(resource.Doer)
-	// Without a Doer, resources are changed one after the other, so a timeout cannot be that of all.
+	// Without a Doer, resources are changed one after the other, so a group cannot have one timeout.
 	return reads && (does || s.meta.Timeout == 0)
 }
 

@@ -17,7 +17,7 @@ import (
 	"bolt/format/ordered"
 )
 
-// site is what the jobs of the tests act on.
+// site has the state that the jobs of the tests change.
 type site struct {
 	mu      sync.Mutex
 	start   time.Time
@@ -201,7 +201,7 @@ func drive(ctx context.Context, t *testing.T, graph bool, o Options, list ...*ca
 
 func metaOf(pairs ...any) *ordered.Map { return ordered.Of(pairs...) }
 
-// TestRetry checks the times of the attempts, and what the results and the log have of them.
+// TestRetry checks the times of the attempts, their results and their log messages.
 func TestRetry(t *testing.T) {
 	for _, tt := range []struct {
 		name          string

@@ -6,7 +6,7 @@ import (
 	"bolt/catalog/types"
 )
 
-// The metaparameter sema. A step takes all its semaphores at once, or waits for one of them without holding any. So steps cannot wait
+// The metaparameter sema. A step takes all its semaphores at once, or waits for a semaphore and holds none. So steps cannot wait
 // for each other. Only the scheduler's goroutine uses the semaphores.
 
 // A semaphore counts how many more steps can hold it.
@@ -56,7 +56,7 @@ func (s *scheduler) take(st *step, held []types.Semaphore) []types.Semaphore {
 	return held
 }
 
-// park makes a step wait for a semaphore. Another step that waited for one of its other semaphores can have it instead.
+// park makes a step wait for a semaphore. Another step that waited for another of its semaphores can take that semaphore.
 func (s *scheduler) park(st *step, lacks *semaphore) {
 	lacks.waiting = append(lacks.waiting, st)
 	for _, sem := range s.semaphores(st) {

@@ -24,7 +24,7 @@ type step struct {
 	meta     meta
 	hidden   *strings.Replacer // removes secrets from texts; nil if there are none
 	parallel bool
-	free     bool   // it has no order but its relations: a graph declares it
+	free     bool   // relations are its only order: a graph declares it
 	group    *group // with which it is applied; nil for none
 	gate     bool   // it stands before the members of a group; it does not pass failures on
 	tries    tries
@@ -47,11 +47,11 @@ type step struct {
 	receipts []receipt // the parameters that it receives
 	received bool      // the item has their values
 	woken    bool      // one of these values is new
-	// receivers are the steps that receive from this one. The others are set when the step has ended.
+	// receivers are the steps that receive from this step. The fields below are set when the step has ended.
 	receivers []*step
 	status    report.Status
 	sent      Sent
-	wouldSend bool // a refresh that noop prevents can change what it sends
+	wouldSend bool // a refresh that noop prevents can change the values that it sends
 }
 
 type link struct {

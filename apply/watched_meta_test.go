@@ -8,7 +8,7 @@ import (
 	"bolt/catalog"
 )
 
-// TestWatchedMeta checks what a watch learns of poll, limit, burst and hidden.
+// TestWatchedMeta checks that a watch gets poll, limit, burst and hidden.
 func TestWatchedMeta(t *testing.T) {
 	c := &catalog.Catalog{}
 	for _, r := range []*catalog.Resource{made("Job", "event"), made("Job", "polled", "meta", metaOf("poll", int64(5))), made("Job", "once", "meta", metaOf("poll", int64(-1))),

@@ -118,7 +118,7 @@ func (a *Apply) Do(ctx context.Context, site *run.Site) error {
 	return err
 }
 
-// uncompiled makes the result of a target without a catalog. It returns an error that is not one of the code.
+// uncompiled makes the result of a target without a catalog. It returns an error of facts, and err if ctx has ended.
 func (a *Apply) uncompiled(ctx context.Context, site *run.Site, err error) error {
 	if e, is := errors.AsType[*factsError](err); is {
 		return e.error

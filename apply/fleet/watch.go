@@ -32,7 +32,7 @@ type Watch struct {
 // Lasts implements run.LastingAction.
 func (w *Watch) Lasts() bool { return true }
 
-// The pauses before a new connection: the first one, and the longest one.
+// The first and the longest pause before a new connection.
 const (
 	firstPause = time.Second
 	mostPause  = 30 * time.Second

@@ -41,7 +41,7 @@ type results struct {
 	states    *frame.States
 	counts    frame.Counts
 	generated map[catalog.Ref]bool
-	used      atomic.Int64 // bytes of output; in a watch, those of one check
+	used      atomic.Int64 // bytes of output; in a watch, of one check
 	rounds    *rounds      // of a watch; nil for other runs
 }
 

@@ -16,7 +16,7 @@ import (
 	"bolt/transport"
 )
 
-// aliveEvery is how often a watch lets the helper know that bolt is there. The helper ends after some that did not come.
+// aliveEvery is the time between two keepalives of a watch. The helper ends after several missing keepalives.
 const aliveEvery = 20 * time.Second
 
 // A Round is the end of one check of a watch.
@@ -111,7 +111,7 @@ type watching struct {
 	in    *io.PipeWriter
 	ended bool
 	now   *packed // the catalog that the helper has
-	then  *packed // one that was sent, and that the helper has not applied yet; nil for none
+	then  *packed // the catalog that was sent, and that the helper has not applied yet; nil for none
 }
 
 // feed returns the input of a helper, which begins with a pack.

@@ -146,7 +146,7 @@ func TestWatchContent(t *testing.T) {
 	}
 }
 
-// TestWatchEdit replaces the catalog: only what differs is applied, and a wrong catalog leaves the old one in force.
+// TestWatchEdit replaces the catalog: only the differences are applied, and the old catalog stays after a wrong catalog.
 func TestWatchEdit(t *testing.T) {
 	p := newPlace(t)
 	a, b, c := filepath.Join(p.dir, "a"), filepath.Join(p.dir, "b"), filepath.Join(p.dir, "c")

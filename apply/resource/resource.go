@@ -40,7 +40,7 @@ type Resource struct {
 	// "" for a file that the catalog declares.
 	Within string
 	Tags   []string
-	// Sends are the keys of the values that other resources receive from this one (Sender). They are known before Read, not
+	// Sends are the keys of the values that other resources receive from this resource (Sender). They are known before Read, not
 	// in New.
 	Sends []string
 }

@@ -115,8 +115,8 @@ type run struct {
 	journal   *runlog.Journal
 	begun     func() error                            // opens the journal, once
 	ended     func(*report.Result)                    // of a watch; it can be nil
-	content   func(sum string) (io.ReadCloser, error) // of a watch; nil for that of store
-	inherited map[catalog.Ref]bool                    // refreshes that earlier runs left; true if this one leaves them, too
+	content   func(sum string) (io.ReadCloser, error) // of a watch; nil for the content of store
+	inherited map[catalog.Ref]bool                    // refreshes that earlier runs left; true if this run leaves them, too
 	counts    frame.Counts
 	drift     string   // frame.Done.Drift
 	warned    sync.Map // resources about which there were warnings

@@ -112,10 +112,10 @@ type attached struct {
 	files              *inotify.Watcher
 	loop               *watch.Loop
 	stop               *stopper
-	catalogs, contents chan *pack    // what bolt has sent: a catalog, or contents only
+	catalogs, contents chan *pack    // the inputs that bolt has sent: a catalog, or contents only
 	gone               chan struct{} // closed when bolt has left
 
-	run, aimed *run // of the catalog, and the one whose sources of events are watched
+	run, aimed *run // the run of the catalog, and the run whose sources of events are watched
 	number     int  // of the last check
 	// wrong are the resources that failed or were skipped at their last check.
 	wrong map[catalog.Ref]report.Status
@@ -146,7 +146,7 @@ type period struct {
 
 // A pack is an input of bolt.
 type pack struct {
-	run *run // what has come
+	run *run // with the input
 	err error
 }
 
@@ -496,7 +496,7 @@ func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame
 	a.run.lock, a.changed = lock, nil
 	parents, changed := make(map[catalog.Ref]catalog.Ref), make(map[catalog.Ref]bool)
 	a.run.ended = func(r *report.Result) {
-		// A resource that another one has generated counts as that one, whose own result comes first.
+		// A generated resource counts as its parent. The result of the parent comes first.
 		ref := r.Ref
 		if r.Generated {
 			if ref = r.Parent; parents[ref] != (catalog.Ref{}) {

@@ -12,7 +12,7 @@ import (
 	"bolt/catalog"
 )
 
-// TestSilence ends a watch whose controller is silent, and not one whose controller is there.
+// TestSilence checks that a watch ends if its controller is silent, and goes on if the controller sends keepalives.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &attached{gone: make(chan struct{}), stop: &stopper{stop: make(chan struct{})}}

@@ -26,8 +26,8 @@ const (
 	mostSettle = 20 * time.Millisecond
 	// DefaultPoll is the time between two checks of a resource that has no events.
 	DefaultPoll = time.Minute
-	// AllPoll is the time between two checks of all resources. It bounds the time in which an event that was missed has no effect, such as
-	// one on a network file system.
+	// AllPoll is the time between two checks of all resources. It bounds the time until a change without an event has an effect, such as
+	// a change on a network file system.
 	AllPoll = 30 * time.Minute
 )
 

@@ -67,7 +67,7 @@ func (s *system) all(ctx context.Context, h *resource.Host) (map[string]group, e
 	return groups, nil
 }
 
-// query returns all about one name. A name that does not exist is not an error.
+// query returns the state of one name. A name that does not exist is not an error.
 func (s *system) query(ctx context.Context, h *resource.Host, name string) (group, error) {
 	arg := "--query"
 	if s.redhat {

@@ -15,8 +15,8 @@ const setup = `mkdir -p /opt/a; for p in one two three; do printf '#!/bin/sh\nec
 update-alternatives --install /usr/bin/bolt-alt bolt-alt /opt/a/one 10
 update-alternatives --install /usr/bin/bolt-alt bolt-alt /opt/a/two 20`
 
-// TestDebian applies resources with the real update-alternatives in a disposable root. The events are those of Puppet 7.23 with
-// the module for the same resources, except that a changed entry keeps the manual mode.
+// TestDebian applies resources with the real update-alternatives in a disposable root. The events are the same as with Puppet 7.23 and
+// the module, except that a changed entry keeps the manual mode.
 func TestDebian(t *testing.T) {
 	m := providertest.New(t, "/", setup, types)
 	for _, c := range []struct{ name, resource, out, after string }{
@@ -49,7 +49,7 @@ func answer(begin, text string) providertest.Answer {
 	return providertest.Answer{Begin: begin, Out: resource.Output{Stdout: []byte(text)}}
 }
 
-// TestRedHat uses a stand-in that prints what alternatives(8) of chkconfig prints.
+// TestRedHat uses a stand-in with the output of alternatives(8) of chkconfig.
 func TestRedHat(t *testing.T) {
 	const java = "java - status is auto.\n link currently points to /usr/lib/jvm/b/bin/java\n" +
 		"/usr/lib/jvm/a/bin/java - family java-a.x86_64 priority 10\n slave jre: /usr/lib/jvm/a\n" +

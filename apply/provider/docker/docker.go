@@ -59,7 +59,7 @@ type kind struct {
 	command string      // network or volume
 	flags   [][2]string // an option of docker, and its parameter
 	free    string      // the parameter with any other options; "" for none
-	fixed   string      // the property that nobody can set
+	fixed   string      // the property that cannot be set
 	hasIPAM bool        // ipam_driver is a property
 }
 

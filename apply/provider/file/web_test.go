@@ -25,7 +25,7 @@ import (
 
 const webText = "from the web\n"
 
-// A web is a server that records requests. The first part of a path is what the server does.
+// A web is a server that records requests. The first part of a path selects the behaviour of the server.
 type web struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -216,7 +216,7 @@ func TestWebProxy(t *testing.T) {
 	m.check(m.run(res("f", "ensure", "file", "source", "http://elsewhere.example/sha256/f")), map[string]string{"f": "changed ensure"})
 }
 
-// TestWebCurl checks a missing curl, a curl that prints noise, and one that is ended.
+// TestWebCurl checks a missing curl, a curl that prints noise, and a curl that is ended.
 func TestWebCurl(t *testing.T) {
 	r := res("f", "ensure", "file", "source", "http://localhost/f")
 	m := newMachine(t)

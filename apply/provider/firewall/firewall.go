@@ -28,7 +28,7 @@ type item struct {
 	table  string
 	chain  string
 	line   string             // of iptables-save, for a rule that is purged
-	want   map[string]setting // by parameter, only those that are given
+	want   map[string]setting // by parameter; only parameters that are given
 	off    []string           // flags that are given as false
 
 	state *ruleset

@@ -104,7 +104,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestTables checks rules in other tables, and those of ip6tables.
+// TestTables checks rules in other tables, and rules of ip6tables.
 func TestTables(t *testing.T) {
 	m := newMachine(t, "true")
 	list := []string{

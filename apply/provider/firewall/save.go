@@ -44,7 +44,7 @@ type ruleset struct {
 
 type chains struct {
 	policies map[string]string // of all chains, by name; "" for chains that are not built in
-	rules    []*rule           // in order; those of a chain are in the order of the chain
+	rules    []*rule           // the rules of a chain are in the order of the chain
 }
 
 // A rule is a line of iptables-save.

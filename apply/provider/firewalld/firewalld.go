@@ -142,7 +142,7 @@ func (e *entries) DoAll(ctx context.Context, h *resource.Host, works []resource.
 	return errs
 }
 
-// reload reloads firewalld after works of which at least one succeeded. Its failure is that of these works.
+// reload reloads firewalld if a resource was changed without an error. If it fails, these resources get its error.
 func reload(ctx context.Context, h *resource.Host, c *control, errs []error) {
 	if !slices.Contains(errs, nil) {
 		return

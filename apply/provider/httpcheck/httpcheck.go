@@ -102,7 +102,7 @@ func (checkType) New(r *resource.Resource) (resource.Item, error) {
 // Parallel reports that other items need not wait for the answer.
 func (*item) Parallel() {}
 
-// Read makes the request until its answer is the expected one.
+// Read makes the request until the answer is as expected.
 func (x *item) Read(ctx context.Context, h *resource.Host) error {
 	for try := int64(1); ; try++ {
 		err := x.ask(ctx, h)

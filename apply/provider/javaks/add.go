@@ -36,7 +36,7 @@ func (s *source) certificates(ctx context.Context) ([][]byte, error) {
 	return certificatesOf(ctx, s.certificate)
 }
 
-// certificatesOf returns the certificates in a file, in PEM format or one in DER; nil if it does not exist.
+// certificatesOf returns the certificates in a PEM file, or the certificate in a DER file; nil if the file does not exist.
 func certificatesOf(ctx context.Context, path string) ([][]byte, error) {
 	text, exists, err := textfile.Read(ctx, path)
 	if err != nil || !exists {

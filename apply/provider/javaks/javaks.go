@@ -2,7 +2,7 @@
 //
 // The rules come from the module java_ks. Keystores are read and changed with keytool(1). A JVM starts slowly, so
 // one run of keytool reads all entries of a keystore for all its resources. Passwords reach keytool in its
-// environment. keytool changes a copy, which then replaces the keystore, so a run that is killed leaves the old one.
+// environment. keytool changes a copy, which then replaces the keystore, so a run that is killed leaves the old keystore.
 package javaks
 
 import (
@@ -45,7 +45,7 @@ type store struct {
 	passwordFile string // "" if the password is given
 	reset        bool   // password_fail_reset
 	kind         string // storetype: jks, jceks, pkcs12, or "" for the default
-	search       string // the directories of keytool, with colons between them; "" for those of the host
+	search       string // the directories of keytool, with colons between them; "" for the PATH of the host
 	timeout      time.Duration
 }
 

@@ -17,8 +17,8 @@ import (
 	"bolt/internal/ownfile"
 )
 
-// The store is one file, a JSON object: {"keys":{"KEY":{"value":"TEXT","secret":true}}}. A file with anything else in it is never
-// written to.
+// The store is one file, a JSON object: {"keys":{"KEY":{"value":"TEXT","secret":true}}}. A file with other contents is never
+// changed.
 
 // An entry is a value of the store.
 type entry struct {

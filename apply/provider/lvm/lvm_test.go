@@ -17,8 +17,8 @@ func answer(begin, text string) providertest.Answer {
 	return providertest.Answer{Begin: begin, Out: resource.Output{Stdout: []byte(text)}}
 }
 
-// machine is a host with two volume groups. The programs of LVM are stand-ins that print what lvm2 2.03 prints for these
-// columns: they need devices of the kernel.
+// machine is a host with two volume groups. The programs of LVM are stand-ins that print these columns as lvm2 2.03 does. The
+// real programs need devices of the kernel.
 func machine(t *testing.T) *providertest.Machine {
 	t.Helper()
 	return providertest.Scripted(t, "pvs vgs lvs pvcreate pvremove vgcreate vgremove vgextend vgreduce lvcreate lvremove lvextend blkid resize2fs xfs_growfs lsblk swapoff swapon mkswap mkfs.ext4 mkfs.xfs", types,
@@ -114,7 +114,7 @@ func TestSeveralSignatures(t *testing.T) {
 	m.Want("data", m.Shell("sha256sum --quiet -c /sum"), "")
 }
 
-// TestConcurrent checks that a file system that somebody makes after the first query is not overwritten.
+// TestConcurrent checks that a file system that another program makes after the first query is not overwritten.
 func TestConcurrent(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ext4": "changed filesystem_created",

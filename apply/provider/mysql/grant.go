@@ -92,11 +92,11 @@ func (grants) New(r *resource.Resource) (resource.Item, error) {
 }
 
 // userEnd returns the position of the slash after the host in a title; -1 if there is none. A host can have a slash, too, such
-// as in 10.0.0.0/255.0.0.0, so the table begins after the last one.
+// as in 10.0.0.0/255.0.0.0, so the table begins after the last slash.
 func userEnd(title string) int { return strings.LastIndexByte(title, '/') }
 
-// wanted reads the privileges as the module does: in upper case and sorted, the columns of each sorted, and ALL alone. The right to
-// grant is not one of them.
+// wanted reads the privileges as the module does: in upper case and sorted, the columns of each sorted, and ALL alone. The list
+// does not have the right to grant.
 func wanted(f *resource.Fields) (list []string) {
 	for _, text := range f.Texts("privileges") {
 		m := privilege().FindStringSubmatch(strings.TrimSpace(text))

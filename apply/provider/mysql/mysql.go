@@ -43,8 +43,8 @@ type query struct {
 	changes         bool
 }
 
-// A failure is an error message of the server, such as ERROR 1141 (42000) at line 3: text. Its text has no line, because that counts
-// lines of the SQL here.
+// A failure is an error message of the server, such as ERROR 1141 (42000) at line 3: message. The field text does not have
+// the line number, because it is a line of bolt's SQL.
 type failure struct{ code, text string }
 
 var failures = lazyregexp.New(`(?m)^(ERROR (\d+)(?: \(\w+\))?)(?: at line \d+)?(.*)$`)

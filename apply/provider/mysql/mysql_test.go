@@ -95,7 +95,7 @@ func TestGrantsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A purge removes only what the catalog does not have in any form, and nothing that the server needs.
+// A purge keeps all objects that the catalog has in any form, and all objects that the server needs.
 func TestPurge(t *testing.T) {
 	row := func(host, user string) string {
 		return host + "\t" + user + strings.Repeat("\t", 6) + strings.Repeat("0\t", 4) + "mysql_native_password\t\n"
@@ -126,7 +126,7 @@ func TestPurge(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		declared []string
-		want     string // the lines about other resources than the declared ones
+		want     string // the lines about resources that are not declared
 	}{
 		"mysql_user":     {[]string{`Mysql_user['web-app'@localhost] {}`, `Mysql_user[x] {"name":"u@Web01.Example.com"}`}, "Mysql_user[root@%] noop mysql_user_removed"},
 		"mysql_database": {[]string{`Mysql_database[MyDB] {}`}, "Mysql_database[old] noop mysql_database_removed"},

@@ -56,7 +56,7 @@ func (grants) Identity(r *resource.Resource) string {
 
 var unquoted = strings.NewReplacer("`", "", "'", "", `"`, "")
 
-// Spared reports whether a grant is one of a user that must stay.
+// Spared reports whether a purge must keep a grant, because its user must stay.
 func (grants) Spared(r *resource.Resource) bool {
 	who := r.Params.Value("user").(string) // List sets it
 	a, ok := parseAccount(who)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRecorded compares the results with those of the types of puppetlabs-mysql 16.3: Puppet 7 applied these resources
+// TestRecorded compares the results with the results of puppetlabs-mysql 16.3: Puppet 7 applied these resources
 // to an equal server of MariaDB 10.11, in the same kind of root, twice.
 func TestRecorded(t *testing.T) {
 	m := server(t)

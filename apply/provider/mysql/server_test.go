@@ -170,7 +170,7 @@ func grantSteps(t *testing.T, m *providertest.Machine) {
 	m.Want("none", sql(m, "SELECT COUNT(*) FROM mysql.user WHERE user = 'none'"), "0")
 }
 
-// killedSteps stops a change of several statements before the last one, as a run that is killed does. The next run completes it.
+// killedSteps stops a change of several statements before the last statement, as a run that is killed does. The next run completes it.
 func killedSteps(t *testing.T, m *providertest.Machine) {
 	sql(m, "CREATE USER k@localhost; GRANT ALL ON my.* TO k@localhost WITH GRANT OPTION")
 	const params = `"table":"my.*","user":"k@localhost"}`
@@ -219,7 +219,7 @@ func pluginSteps(t *testing.T, m *providertest.Machine) {
 	}
 }
 
-// purgeSteps lists what the server has.
+// purgeSteps checks the lists of the server's users, databases and grants.
 func purgeSteps(t *testing.T, m *providertest.Machine) {
 	for name, want := range map[string]string{"Mysql_user": "joe@localhost", "Mysql_database": "plain", "Mysql_grant": `u@localhost/o\_d-d.*`} {
 		list, err := m.Types[name].(resource.Lister).List(t.Context(), m.Host)

@@ -63,7 +63,7 @@ func (s *site) read(name string) string {
 	return string(data)
 }
 
-// openssl runs the real program and returns what it prints.
+// openssl runs the real program and returns its output.
 func (s *site) openssl(args ...string) string {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "openssl", args...)
@@ -191,7 +191,7 @@ func TestCertificates(t *testing.T) {
 	s.settle(`X509_cert[DIR/no.crt] {"ensure":"absent"}`, "")
 }
 
-// A certificate of a CA whose key has a password, and one that is made from the template alone.
+// A certificate of a CA whose key has a password, and a certificate that is made from the template alone.
 func TestAuthority(t *testing.T) {
 	s := newSite(t)
 	s.write("ca.cnf", "[ req ]\nprompt = no\ndistinguished_name = dn\nx509_extensions = v3_ca\n[ dn ]\nCN = CA\n[ v3_ca ]\nbasicConstraints = CA:TRUE\n")
@@ -212,7 +212,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// A refresh makes a certificate again, but not the one that was made just now.
+// A refresh makes a certificate again, but not a certificate that was made just now.
 func TestRefresh(t *testing.T) {
 	s := newSite(t)
 	key := `Ssl_pkey[DIR/a.key] {"ensure":"present","authentication":"ec","mode":"0600","notify":"X509_cert[DIR/a.crt]"}`
@@ -295,7 +295,7 @@ func TestDownloaded(t *testing.T) {
 	s.settle(`Cert_file[DIR/c] {"ensure":"absent"}`, "Cert_file[DIR/c] changed cert_file_removed")
 }
 
-// A file that is not what it should be is never replaced.
+// A malformed file is never replaced.
 func TestMalformed(t *testing.T) {
 	for r, want := range map[string]string{
 		`Ssl_pkey[DIR/f] {"ensure":"present"}`:                   "",
@@ -391,7 +391,7 @@ func TestFailures(t *testing.T) {
 	if got := s.apply(false, `Cert_file[DIR/k] {"ensure":"present","source":"http://x/"}`); !strings.Contains(got, "the program curl is missing") {
 		t.Error(got)
 	}
-	// A stand-in for openssl that prints noise, and one that hangs.
+	// A stand-in for openssl prints noise, and another stand-in hangs.
 	s.h.Env = nil
 	for script, want := range map[string]string{
 		`printf '\000\033[31m\377'; exit 3`: "openssl genrsa: exit code 3: [31m",
@@ -437,7 +437,7 @@ func TestPasswords(t *testing.T) {
 	s.openssl("verify", "-CAfile", "a.crt", "a.crt")
 }
 
-// A user who replaces a certificate by a link does not get a file of root.
+// If a user replaces a certificate by a link, the user does not get a file of root.
 func TestLinkOfUser(t *testing.T) {
 	s := newSite(t)
 	s.apply(false, `Ssl_pkey[DIR/a.key] {"ensure":"present","authentication":"ec"}`)

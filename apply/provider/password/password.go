@@ -46,7 +46,7 @@ type item struct {
 	saved    bool
 	recovers bool
 
-	made     bool   // Read: the file exists, and has what it must have
+	made     bool   // Read: the file exists, and its content is right
 	password string // "" if it is not known
 }
 
@@ -97,7 +97,7 @@ func (p *item) Read(_ context.Context, h *resource.Host) error {
 	}
 	switch problem := p.check(text); {
 	case !p.saved:
-		p.made = text == "" // one that shall not be saved any more is replaced
+		p.made = text == "" // a saved password is replaced if saved is now false
 	case text == "": // made, and not saved
 	case problem == "":
 		p.made, p.password = true, text

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRecorded compares the results with those of the types of puppetlabs-postgresql 10.6: Puppet 7 applied these resources
+// TestRecorded compares the results with the results of puppetlabs-postgresql 10.6: Puppet 7 applied these resources
 // to an equal server of PostgreSQL 15, in a disposable root, twice. The header that Puppet adds to the file is left out.
 func TestRecorded(t *testing.T) {
 	s := newSite(t)

@@ -24,7 +24,7 @@ type Machine struct {
 	Root  string
 	Host  *resource.Host
 	Types map[string]resource.Type
-	Graph bool // the catalogs are those of graphs, without an order
+	Graph bool // the catalogs come from graphs, without an order
 	// Argv has the command lines of the last Apply, with the names of the programs only.
 	Argv []string
 	// Logs has the messages of the last Apply that are not changes.

@@ -40,7 +40,7 @@ func (x *plugin) Read(ctx context.Context, h *resource.Host) error {
 	return plugins{}.ReadAll(ctx, h, []resource.Item{x})[0]
 }
 
-// ReadAll implements resource.Reader. A plugin that another one needs is enabled, too. Other messages have blanks.
+// ReadAll implements resource.Reader. A plugin that another plugin needs is enabled, too. A line with blanks is a message.
 func (plugins) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item) []error {
 	text, err := query(ctx, h, items[0].(*plugin).r, "rabbitmq-plugins", "list", "-e", "-m")
 	if errors.Is(err, errMissing) {

@@ -19,7 +19,7 @@ var types = map[string]resource.Type{
 	"Rabbitmq_plugin": Plugin(), "Rabbitmq_user": User(), "Rabbitmq_vhost": Vhost(), "Rabbitmq_user_permissions": Permissions(), "Rabbitmq_policy": Policy(),
 }
 
-// A broker is a stand-in for a server of RabbitMQ with its programs, because the real one needs Erlang. It answers as rabbitmqctl(8) and
+// A broker is a stand-in for a server of RabbitMQ with its programs, because the real server needs Erlang. It answers as rabbitmqctl(8) and
 // rabbitmq-plugins(8) of RabbitMQ 3.13 are documented to answer, with --formatter json.
 type broker struct {
 	t           *testing.T

@@ -122,7 +122,7 @@ func MakeAll(path string) error {
 	}
 	defer dir.Close()
 	err = unix.Mkdirat(int(dir.Fd()), name, 0o755)
-	if err == unix.EEXIST { // somebody else has made it, or it is a link
+	if err == unix.EEXIST { // another process has made it, or it is a link
 		return exists()
 	}
 	if err != nil {

@@ -202,8 +202,8 @@ func (x *equivalence) Plan() ([]resource.Change, error) {
 	return changes, nil
 }
 
-// Do implements resource.Item. semanage cannot modify an equivalence, so the old one is removed first, without loading the
-// policy.
+// Do implements resource.Item. semanage cannot modify an equivalence, so the old equivalence is removed first, without
+// loading the policy.
 func (x *equivalence) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
 	if x.absent {
 		return semanage().Change(ctx, h, "fcontext", "-d", "-e", x.is, x.path)

@@ -218,7 +218,7 @@ func (x *item) needEmpty(ctx context.Context, f *os.File) error {
 			at = data
 		case unix.ENXIO:
 			return nil // no data after at
-		case unix.EINVAL: // the file system does not know holes
+		case unix.EINVAL: // the file system does not support holes
 		default:
 			return &fs.PathError{Op: "seek", Path: x.file, Err: err}
 		}

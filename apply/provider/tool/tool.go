@@ -15,7 +15,7 @@ import (
 // A Tool is a program of the host.
 type Tool struct {
 	Name string // or its absolute path
-	// Also are other programs that do the same; the first one of the PATH is used.
+	// Also are other programs that do the same; the first program found in the PATH is used.
 	Also []string
 	// Hint is an instruction to get the program, such as: Install the package iptables on the target.
 	Hint string

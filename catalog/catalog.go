@@ -148,7 +148,7 @@ type Catalog struct {
 	CodeID      string // of the code's commit; "" if it is unknown
 	Tags        []string
 	Classes     []string // names in lower case, in the order of evaluation
-	// Graph is set if the program was a graph in YAML: the resources that it declares itself have no order but their relations (Free).
+	// Graph is set if the program was a graph in YAML: relations are the only order of the resources that it declares itself (Free).
 	Graph bool
 	Edges []Edge
 	// Files are the metadata of resources with one source, by FileKey of the resource. Trees are the metadata

@@ -35,7 +35,7 @@ func (c *Catalog) Digest() string {
 // parameters, so that a catalog that would show a secret differs from a catalog that
 // would not.
 //
-// It has whether the catalog is that of a graph, which has no order but relations.
+// It has Catalog.Graph, because relations are the only order of a graph.
 //
 // It does not have the node, the environment, versions, tags, aliases, files and lines of
 // declarations, parameters of classes and defined types, virtual resources, and the

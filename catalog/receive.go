@@ -17,7 +17,7 @@ const RecvParam = "recv"
 type Receipt struct {
 	Param string
 	From  Ref
-	Key   string // names one of the values that From sends
+	Key   string // the name of a value that From sends
 }
 
 // Receives returns the receipts of a resource in the order of its parameter recv; none for a container. The error begins with the

@@ -22,7 +22,7 @@ import (
 type applied struct {
 	applies outcome // bolt ends with 0
 	second  outcome // a second run of bolt changes nothing
-	equal   outcome // the machine is as the one that puppet changed
+	equal   outcome // the machine is equal to the machine that puppet changed
 }
 
 // The commands in a machine. Both programs read the same manifest, modules and facts.
@@ -32,7 +32,7 @@ const (
 		" --facts_terminus yaml --detailed-exitcodes --color false /srv/bolt/site.pp"
 )
 
-// apply applies the manifest of a module twice, with puppet in one machine and with bolt in an equal one.
+// apply applies the manifest of a module twice: with puppet in one machine, and with bolt in an equal machine.
 func (t *tester) apply(ctx context.Context, m module, env, compiled string) (a applied, err error) {
 	needs, err := needs(compiled)
 	if err != nil {

@@ -49,7 +49,7 @@ type auto struct {
 	paths  map[string]catalog.Ref   // of files, by path; nil before it is needed
 	mounts map[string]catalog.Ref   // of mounts, by path; nil before it is needed
 	gids   map[int64]catalog.Ref    // of groups; nil before it is needed
-	owners map[string][]catalog.Ref // packages by the names of what they bring; nil before it is needed
+	owners map[string][]catalog.Ref // packages by the names of their files, services and programs; nil before it is needed
 	refs   []catalog.Ref
 }
 

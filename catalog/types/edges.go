@@ -35,7 +35,7 @@ func nameOf(r *catalog.Resource) string {
 	return r.Title
 }
 
-// own adds the packages that bring something with a name. In mgmt, packages make these edges, so autoedge of the package counts, too.
+// own adds the packages that have a file, a service or a program with a name. In mgmt, packages make these edges, so autoedge of the package counts, too.
 func (a *auto) own(name string) {
 	if a.owners == nil {
 		a.owners = make(map[string][]catalog.Ref)
@@ -80,7 +80,7 @@ var below = []string{
 	"/usr/share/", "/usr/lib/", "/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/", "/opt/",
 }
 
-// packages adds the packages to which a path probably belongs.
+// packages adds the packages that probably have a path.
 func (a *auto) packages(file string) {
 	for _, dir := range below {
 		if rest, is := strings.CutPrefix(file, dir); is {

@@ -224,7 +224,7 @@ func HasMeta(r *catalog.Resource) bool {
 	return given && !r.Container() && (t == nil || !t.own(MetaParam))
 }
 
-// own reports whether a parameter is one of the type itself.
+// own reports whether the type itself has a parameter.
 func (t *Type) own(param string) bool {
 	return slices.Contains(t.Properties, param) || slices.Contains(t.Params, param)
 }

@@ -73,7 +73,7 @@ func res(typ, title string, params ...any) *catalog.Resource {
 }
 
 // TestAutoEdges checks the edges that mgmt documents and shows in examples/yaml/autoedges1 to 5, with kinds and parameters of Puppet. The
-// order of the graphs is the opposite one.
+// order of the graphs is reversed.
 func TestAutoEdges(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -218,7 +218,7 @@ func PrintRelease(w io.Writer, o Options, r *Release) error {
 	return out.Flush()
 }
 
-// programRows returns the compilers and engines of nodes, if bolt is not the only one.
+// programRows returns the compilers of nodes if bolt is not the only compiler, and their engines if bolt is not the only engine.
 func programRows(r *release.Release) (rows [][2]string) {
 	compilers, engines := make(map[string][]string), make(map[string][]string)
 	for _, name := range r.Names() {

@@ -53,7 +53,7 @@ func Base(ctx context.Context, cache string) (string, error) {
 }
 
 // Private restarts this program in a mount namespace of its own, so that no mount outlives it. It returns true in the
-// restarted process. In the first one, it returns the exit code of the second.
+// restarted process. In the first process, it returns the exit code of the restarted process.
 func Private(ctx context.Context) (inside bool, code int, err error) {
 	const mark = "BOLT_BENCH_MODULES_PRIVATE"
 	if os.Getenv(mark) != "" {

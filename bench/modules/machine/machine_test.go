@@ -102,7 +102,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestPackages checks that dpkg-deb and the index have what the table has.
+// TestPackages checks the packages of the table with dpkg-deb and in the index.
 func TestPackages(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(root+"/srv/packages", 0o755); err != nil {

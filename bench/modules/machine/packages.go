@@ -53,7 +53,7 @@ func prepare(root string, standins fs.FS, packages []Package) error {
 	var index bytes.Buffer
 	for _, p := range append([]Package{{"systemd", "252"}, {"kmod", "30"}}, packages...) {
 		if bytes.Contains(status, []byte("Package: "+p.Name+"\n")) {
-			continue // the base has the real one
+			continue // the base has the real package
 		}
 		if err := build(root, p, contents[p.Name], &index); err != nil {
 			return fmt.Errorf("the stub of the package %s: %w", p.Name, err)

@@ -46,7 +46,7 @@ func Differences(one, other *Machine) ([]string, error) {
 		}
 	}
 	var lines []string
-	absent := "\n" // the directory that only one of the two has: its files add nothing
+	absent := "\n" // a directory that only one machine has: its files are not listed
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		if strings.HasPrefix(name, absent) {
 			continue
@@ -105,7 +105,7 @@ func describe(path string) (entry, error) {
 	return e, err
 }
 
-// differs returns how the entry differs from a second one; "" if it does not.
+// differs returns the difference between two entries, "" if they are equal.
 func (e entry) differs(o entry) string {
 	switch {
 	case e.kind != o.kind:

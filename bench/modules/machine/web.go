@@ -78,8 +78,8 @@ func writeWeb(root string, standins fs.FS, hosts []string) error {
 	return nil
 }
 
-// serve starts the web server for HTTP and HTTPS on the loopback interface. It runs until this process ends. A root without
-// its key has no server.
+// serve starts the web server for HTTP and HTTPS on the loopback interface. It runs until this process ends. If the root does not have
+// the key, there is no server.
 func serve(ctx context.Context) error {
 	pair, err := tls.LoadX509KeyPair("/"+webKey, "/"+webKey)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func serve(ctx context.Context) error {
 	return nil
 }
 
-// A web sends an archive for the URL of one, and a short text for any other URL.
+// A web sends an archive for the URL of an archive, and a short text for any other URL.
 type web struct {
 	downloads map[string][]string
 }

@@ -150,7 +150,7 @@ func (d *Document) check() error {
 			digests = append(digests, n.Plugins)
 		}
 		if n.Engine != "" && n.Engine != EnginePuppet {
-			return fmt.Errorf("the release has the unknown engine %q for the node %s. A newer version of bolt may know it", n.Engine, name)
+			return fmt.Errorf("the release has the unknown engine %q for the node %s. A newer version of bolt may support it", n.Engine, name)
 		}
 	}
 	for _, g := range digests {

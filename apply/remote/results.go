@@ -211,7 +211,7 @@ func (r *results) answered(t frame.Type, body []byte) error {
 }
 
 // errTooMany is the error for more generated resources than there can be.
-var errTooMany = fmt.Errorf("more than %d resources came into being", maxGenerated)
+var errTooMany = fmt.Errorf("more than %d resources were generated", maxGenerated)
 
 // event takes the result of a resource.
 func (r *results) event(body []byte) error {

@@ -180,7 +180,7 @@ var foreign = map[string]string{
 	"ifcmd":     "use onlyif",
 	"print":     "use notify",
 	"msg":       "use notify",
-	"mapped":    "the store is that of one node",
+	"mapped":    "each node has a store of its own",
 	// mgmt's kind downloads, too.
 	"http:client": "use http:check for a request, and archive for a download",
 }

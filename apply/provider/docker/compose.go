@@ -300,7 +300,7 @@ func (x *stack) Read(ctx context.Context, h *resource.Host) error {
 			return err
 		}
 		if version := fmt.Sprint(top.Value("version")); version != "3" && !slices.Contains(versions[:], version) {
-			return errors.New(file + " has a version that is not one of 3 to 3.7")
+			return errors.New(file + " has a version other than 3 to 3.7")
 		}
 		for service, v := range list.All() {
 			all.Set(service, v)

@@ -131,7 +131,7 @@ func TestStack(t *testing.T) {
 			t.Error(got)
 		}
 		m.Write("s.yml", "version: '2'\nservices:\n  a: {}\n", 0o644)
-		if got := m.Apply(false, r); !strings.Contains(got, "a version that is not one of 3 to 3.7") {
+		if got := m.Apply(false, r); !strings.Contains(got, "a version other than 3 to 3.7") {
 			t.Error(got)
 		}
 	}

@@ -87,7 +87,7 @@ func (checkType) New(r *resource.Resource) (resource.Item, error) {
 	case !slices.Contains(methods, x.method):
 		f.RefuseValue("method", "must be "+strings.Join(methods[:2], ", ")+" or "+methods[2], x.method)
 	case x.method == "HEAD" && x.contains != "":
-		f.Refuse("contains", "cannot be used with the method HEAD, whose answer has no text")
+		f.Refuse("contains", "cannot be used with the method HEAD, because the answer is empty")
 	case x.cacert != "" && !path.IsAbs(x.cacert):
 		f.RefuseValue("cacert", "must be an absolute path", x.cacert)
 	}

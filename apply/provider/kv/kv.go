@@ -41,7 +41,7 @@ func (kvType) New(r *resource.Resource) (resource.Item, error) {
 	_, x.given = r.Params.Get("value")
 	switch {
 	case x.key == "" || len(x.key) > 1024 || !utf8.ValidString(x.key):
-		f.Refuse("key", "must be a text of 1 to 1024 bytes")
+		f.Refuse("key", "must be a string of 1 to 1024 bytes")
 	case len(x.value) > maxValue:
 		f.Refuse("value", fmt.Sprintf("must not have more than %d MiB", maxValue>>20))
 	case !utf8.ValidString(x.value):

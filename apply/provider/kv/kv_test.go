@@ -130,7 +130,7 @@ func TestErrors(t *testing.T) {
 		`{"value":"1","skiplessthan":"perhaps"}`:                "skiplessthan cannot be \"perhaps\"",
 		`{"value":"1","skipcmpstyle":"float"}`:                  "skipcmpstyle cannot be \"float\"",
 		`{"value":["a"]}`:                                       "value must be a string",
-		`{"key":""}`:                                            "key must be a text of 1 to 1024 bytes",
+		`{"key":""}`:                                            "key must be a string of 1 to 1024 bytes",
 		`{"value":"` + strings.Repeat("x", maxValue+1) + `"}`:   "must not have more than 1 MiB",
 	} {
 		_, err := hosttest.Try(t, hosttest.Host(t), known, false, `Kv[a] `+params)

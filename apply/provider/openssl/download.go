@@ -55,7 +55,7 @@ func (x *downloaded) Read(ctx context.Context, h *resource.Host) (err error) {
 	case local == nil:
 		return fmt.Errorf("%s has no certificate. bolt does not replace it; move it away first", x.path)
 	case string(local) != string(x.remote):
-		x.wrong = "the certificate at the source is another one"
+		x.wrong = "the source has another certificate"
 	case isDER != x.der:
 		x.wrong = "it has another format"
 	}

@@ -102,9 +102,9 @@ func (p *item) Read(_ context.Context, h *resource.Host) error {
 	case problem == "":
 		p.made, p.password = true, text
 	case p.recovers:
-		h.Logf(p.r.Ref, report.Warning, "the saved password %s, so another one is made", problem)
+		h.Logf(p.r.Ref, report.Warning, "the saved password %s, so bolt makes another password", problem)
 	default:
-		return fmt.Errorf("the saved password %s. Set check_recovery to true to make another one", problem)
+		return fmt.Errorf("the saved password %s. Set check_recovery to true to make another password", problem)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (p *item) check(text string) string {
 	case len(text) != p.length:
 		return fmt.Sprintf("has another length than %d", p.length)
 	case strings.Trim(text, alphabet) != "":
-		return "has a character that no password has"
+		return "has a character that passwords cannot have"
 	}
 	return ""
 }

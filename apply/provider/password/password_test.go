@@ -87,9 +87,9 @@ func TestNotSaved(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	for text, want := range map[string]string{
 		"short\n":                        "has another length than 20",
-		strings.Repeat("é", 10) + "\n":   "has a character that no password has",
+		strings.Repeat("é", 10) + "\n":   "has a character that passwords cannot have",
 		strings.Repeat("x", 1<<20):       "has another length than 20",
-		"\x00" + strings.Repeat("x", 19): "has a character that no password has",
+		"\x00" + strings.Repeat("x", 19): "has a character that passwords cannot have",
 	} {
 		h := hosttest.Host(t)
 		hosttest.Apply(t, h, known, false, `Password[p] {"saved":true,"length":20}`)

@@ -12,7 +12,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// Automatic grouping. The only order of the resources of a graph is that of their relations. They are read and changed together if their
+// Automatic grouping. Relations are the only order of the resources of a graph. The resources are read and changed together if their
 // type can do that: 400 packages are one query and one transaction, wherever they are in the graph. Resources that depend on each other are
 // never in one group. If a member of a group waits for a step, all members wait for it.
 //

@@ -66,7 +66,7 @@ func (s *scheduler) park(st *step, lacks *semaphore) {
 	}
 }
 
-// yield lets others have the semaphores that a step does not take after all, because it is skipped.
+// yield lets other steps take the semaphores of a step that does not take them, because it is skipped.
 func (s *scheduler) yield(st *step) {
 	for _, sem := range s.semaphores(st) {
 		s.admit(s.semaphore(sem))

@@ -40,7 +40,7 @@ func (site *Site) Resource(ctx context.Context, r *event.Resource) {
 	site.told.tell(ctx, event.TargetResource{Target: site.Target, Resource: r})
 }
 
-// Log emits a message. level is that of event.Log.
+// Log emits a message. level is a level of event.Log.
 func (site *Site) Log(ctx context.Context, level, text string) {
 	site.told.tell(ctx, event.Log{Level: level, Text: text})
 }

@@ -56,7 +56,7 @@ type Apply struct {
 }
 
 // New returns the action of compiling catalogs with m and applying them with d. The facts of a target come from the inventory;
-// facts are not collected. version is that of the program, for reports. As many catalogs are compiled at a time as there are processors.
+// facts are not collected. version is the version of the program, for reports. As many catalogs are compiled at a time as there are processors.
 func New(m *Manifest, d *Delivery, version string) *Apply {
 	a := &Apply{
 		Facts:   func(ctx context.Context, s *run.Site) (*ordered.Map, error) { return Known(ctx, s.Target) },

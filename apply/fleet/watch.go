@@ -331,7 +331,7 @@ func (e *Edits) Replace(compile CompileFunc) {
 	e.changed = make(chan struct{})
 }
 
-// now returns the newest code, or else that of the beginning, and a channel that is closed when there is newer code.
+// now returns the newest code, and first if the code has not changed. The channel is closed when there is newer code.
 func (e *Edits) now(first CompileFunc) (CompileFunc, <-chan struct{}) {
 	if e == nil {
 		return first, nil

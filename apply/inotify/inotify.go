@@ -105,7 +105,7 @@ func (w *Watcher) Set(paths []Path) map[Path]error {
 }
 
 // Run reads events until Close, and calls changed with the paths that may have changed, or with all set after the
-// kernel has dropped events. The error is that of reading; nil after Close.
+// kernel has dropped events. The error is an error of reading; nil after Close.
 func (w *Watcher) Run(changed func(paths []Path, all bool)) error {
 	buffer := make([]byte, 64<<10)
 	for {

@@ -30,9 +30,9 @@ type Round struct {
 }
 
 // Watch applies a catalog as Apply does, and then lets the helper apply each resource again whose state may have changed. It
-// calls round after each check that has results. A catalog from next replaces the previous catalog, and the helper applies the differences. Watch returns
-// when ctx ends, with the context's cause, or when the watch has ended for another reason. The error is then like that of
-// Apply; it is of ClassLost if the connection ended. Job.Result gets the results of unchanged resources only in the first check.
+// calls round after each check that has results. A catalog from next replaces the previous catalog, and the helper applies the
+// differences. Watch returns when ctx ends, with the context's cause, or when the watch has ended for another reason. It then returns the
+// same errors as Apply: of ClassLost if the connection ended. Job.Result gets the results of unchanged resources only in the first check.
 func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <-chan *Job, round func(*Round)) error {
 	run := cmp.Or(job.Run, transport.NewPrivateName())
 	p, err := pack(job)

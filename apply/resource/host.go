@@ -86,8 +86,8 @@ type Command struct {
 	// Combined adds the standard error of the program to Output.Stdout, in the order of
 	// printing.
 	Combined bool
-	// Both keeps Output.Stdout and Output.Stderr apart, and adds Output.Both. The order in it is that in which the
-	// output arrives, which can differ a little from that of printing.
+	// Both keeps Output.Stdout and Output.Stderr apart, and adds Output.Both. Its order is the order in which the
+	// output arrives, which can differ a little from the order in which it was printed.
 	Both bool
 }
 

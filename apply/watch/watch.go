@@ -136,7 +136,7 @@ func (l *Loop) signal() {
 	}
 }
 
-// take returns the resources that can be checked now, and the time until the others can be.
+// take returns the resources that can be checked now, and the time until another touched resource can be checked.
 func (l *Loop) take(now time.Time) (refs map[catalog.Ref]bool, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

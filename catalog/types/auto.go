@@ -504,8 +504,8 @@ func (a *auto) certificate(r *catalog.Resource) {
 	directory(a, r)
 }
 
-// request depends on its private key and on its directory. The rule for a certificate is that of Puppet: its path
-// is that of the key without an extension.
+// request depends on its private key and on its directory. As in Puppet, it also depends on a certificate
+// that has the path of the key without an extension.
 func (a *auto) request(r *catalog.Resource) {
 	key := privateKey(r)
 	a.add("X509_cert", withoutExtension(key))

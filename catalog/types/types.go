@@ -1,9 +1,9 @@
 // Package types defines the resource types of Puppet: their parameters, the parameter that
 // names a resource, and the resources on which a type depends by itself.
 //
-// The types are those of Puppet's core, of the modules that its packages contain (cron, host,
-// mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and of modules in common use. Others
-// stand for kinds of mgmt, which Puppet does not have. Find returns nil for all others, whose parameters are unknown.
+// The types come from Puppet's core, from the modules that its packages contain (cron, host,
+// mount, sshkey, ssh_authorized_key, yumrepo, augeas, SELinux), and from modules in common use. Some
+// types stand for kinds of mgmt, which Puppet does not have. The parameters of any other type are unknown, and Find returns nil for it.
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
 // (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3,

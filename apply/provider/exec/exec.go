@@ -203,8 +203,8 @@ func (x *item) shown(c *command) string {
 	return c.String()
 }
 
-// Watch implements resource.Watcher. The state of an exec is that of its conditions; without conditions, it runs only when the
-// catalog is applied as a whole.
+// Watch implements resource.Watcher. The conditions of an exec are its state. Without conditions, it runs only when
+// the catalog is applied as a whole.
 func (e *item) Watch(context.Context, *resource.Host) []resource.Watch {
 	if e.refreshonly {
 		return nil

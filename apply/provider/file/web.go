@@ -19,7 +19,7 @@ import (
 	"bolt/apply/resource"
 )
 
-// Limits for web servers. The number of redirects is that of Puppet.
+// Limits for web servers. Puppet has the same number of redirects.
 const (
 	headLimit     = 5 * time.Minute
 	downloadLimit = 6 * time.Hour
@@ -33,8 +33,8 @@ func onWeb(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
-// head queries the attributes of a file on a web server. As in Puppet, the checksum is that of a header: of the wanted kind
-// or else sha256, sha1, md5, or the time of the last change. The result is nil if the server does not have the file.
+// head queries the attributes of a file on a web server. As in Puppet, the checksum comes from a header: of the wanted
+// kind if there is one, or else sha256, sha1, md5, or the time of the last change. The result is nil if the server does not have the file.
 func (f *item) head(ctx context.Context, h *resource.Host, source string) (*metadata, error) {
 	c := request(source)
 	c.Flag("head")

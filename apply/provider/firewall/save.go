@@ -55,7 +55,7 @@ type rule struct {
 	name  string   // the comment
 }
 
-// managed reports whether the name of a rule is that of a resource. Other rules get names from 9000 on when they are sorted.
+// managed reports whether the name of a rule can be the title of a resource. Other rules get names from 9000 on when they are sorted.
 func (r *rule) managed() bool {
 	return named().MatchString(r.name) && !foreign().MatchString(r.name)
 }

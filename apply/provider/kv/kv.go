@@ -94,7 +94,7 @@ func (kvType) ReadAll(_ context.Context, h *resource.Host, items []resource.Item
 	return errs
 }
 
-// Plan compares the value with that of the store.
+// Plan compares the value with the stored value.
 func (x *item) Plan() ([]resource.Change, error) { return x.plan(false), nil }
 
 func (x *item) plan(exact bool) []resource.Change {

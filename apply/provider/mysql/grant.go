@@ -463,7 +463,7 @@ func (x *grant) revokeAll(is *held) []string {
 	return append(sql, x.revoke([]string{"ALL"}))
 }
 
-// exchange changes the privileges. It grants the missing privileges before it revokes the others. So the user always keeps the
+// exchange changes the privileges. It grants the missing privileges before it revokes unwanted privileges. So the user always keeps the
 // privileges that both lists have, except if ALL is revoked. The privileges that replace ALL are granted before and after that: if
 // the server refuses a misspelled privilege or a missing table, the user keeps ALL. As in the module, the right to grant stays.
 func (x *grant) exchange() (sql []string) {
@@ -487,7 +487,7 @@ func (x *grant) exchange() (sql []string) {
 	return sql
 }
 
-// single splits privileges for several columns, so that a change of one column does not revoke the others.
+// single splits privileges for several columns, so that a change of one column does not revoke the privilege for other columns.
 func single(list []string) (parts []string) {
 	for _, p := range list {
 		word, cols, has := strings.Cut(p, " (")

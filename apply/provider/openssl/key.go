@@ -87,7 +87,7 @@ func (x *privateKey) Do(ctx context.Context, h *resource.Host, c *resource.Chang
 	return x.change(ctx, h, c, 0o600, func() (string, error) { return x.generate(ctx, h) })
 }
 
-// generate makes a key. Its format is that of Puppet: PKCS #1 or SEC 1. A key with a password has PKCS #8.
+// generate makes a key. Its format is the same as in Puppet: PKCS #1 or SEC 1. A key with a password has PKCS #8.
 func (x *privateKey) generate(ctx context.Context, h *resource.Host) (string, error) {
 	c := call{args: []string{"ecparam", "-name", x.curve, "-genkey", "-noout"}}
 	if x.rsa {

@@ -123,7 +123,7 @@ func (k key) fits(ctx context.Context, h *resource.Host, program string, of *pem
 	return private == public, err
 }
 
-// beside returns the default of a path: that of the resource with another extension.
+// beside returns the default of a path: the path of the resource with another extension.
 func beside(path, extension string) string {
 	base := filepath.Base(path)
 	if short := strings.TrimSuffix(base, filepath.Ext(base)); short != "" {

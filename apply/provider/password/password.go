@@ -1,5 +1,5 @@
 // Package password applies resources of the type password: a random password that is made once, on the host, and that
-// other resources receive. A refresh makes another one. The type stands for the kind password of mgmt.
+// other resources receive. A refresh makes another password. The type stands for the kind password of mgmt.
 //
 // A password that is saved is in clear text in a file of the helper's state directory, which only the user of the helper
 // can read. If the password is not saved, the file is empty: the run that makes the password sends it, and later runs do

@@ -76,7 +76,7 @@ func optional(f *resource.Fields, param string) *string {
 	return &text
 }
 
-// schema quotes the name of a schema. As in SQL, a name in double quotes is quoted already; others have several names with commas.
+// schema quotes the names of schemas in a list with commas. As in SQL, a name in double quotes keeps its case, and other names become lower case.
 func schema(text string) string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {

@@ -124,7 +124,7 @@ func (x *user) Plan() ([]resource.Change, error) {
 	return changes, nil
 }
 
-// Do implements resource.Item. One command sets all tags, with that of an administrator.
+// Do implements resource.Item. One command sets all tags, also the tag of an administrator.
 func (x *user) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
 	switch {
 	case x.absent:

@@ -30,7 +30,7 @@ type port struct {
 	is                    portState
 }
 
-// A portState is the type of ports. local is set if it is not that of the policy itself.
+// A portState is the type of ports. local is set if the type is not from the policy itself.
 type portState struct {
 	seltype string
 	local   bool

@@ -234,7 +234,7 @@ func TestRetry(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, graph %v", tt.name, graph), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, results, logs := drive(t.Context(), t, graph, Options{}, tt.list...)
-					slices.SortStableFunc(s.log, func(a, b string) int { // those of one time
+					slices.SortStableFunc(s.log, func(a, b string) int { // entries of one time
 						if x, y := strings.Fields(a), strings.Fields(b); x[0] == y[0] {
 							return strings.Compare(x[1], y[1])
 						}

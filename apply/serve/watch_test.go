@@ -50,7 +50,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestUnknownFrame ends a watch whose input is not that of bolt.
+// TestUnknownFrame ends a watch whose input does not come from bolt.
 func TestUnknownFrame(t *testing.T) {
 	for _, text := range []string{"\x00\x00\x00\x00D", "\xff\xff\xff\xffP", "garbage that is not a frame", "\x00\x00"} {
 		a := &attached{gone: make(chan struct{}), stop: &stopper{stop: make(chan struct{})}}

@@ -18,7 +18,7 @@ const (
 	mixedAccounts = 40 // of each kind; fewer if the machine has fewer
 )
 
-// mixed measures one target with resources of many types that have the desired state. Those outside the temporary directory are accounts and
+// mixed measures one target with resources of many types that have the desired state. Resources outside the temporary directory are accounts and
 // packages that the machine has, so nothing is changed.
 func (b *bench) mixed(ctx context.Context) (err error) {
 	s, err := b.stage(ctx, 1, line{})

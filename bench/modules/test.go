@@ -46,7 +46,7 @@ type result struct {
 	module   module
 	version  string  // "" if the module is not installed
 	compiles outcome // bolt compiles the manifest
-	same     outcome // the catalog is that of puppet
+	same     outcome // the catalog is equal to Puppet's catalog
 	applied
 	foreign []string // types of resources that bolt does not apply itself
 }

@@ -218,7 +218,7 @@ func TestApplyWatchKilled(t *testing.T) {
 	}
 }
 
-// TestApplyWatchLost kills the helper and the pool daemon. The client connects again, and puts right what changed meanwhile.
+// TestApplyWatchLost kills the helper and the pool daemon. The client connects again, and repairs the changes that were made meanwhile.
 func TestApplyWatchLost(t *testing.T) {
 	t.Parallel()
 	d := newWatchDesk(t)

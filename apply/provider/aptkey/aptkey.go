@@ -131,7 +131,7 @@ type key struct {
 // parse reads a list of keys in the format of gpg --with-colons, which the file DETAILS of GnuPG describes.
 func parse(text string) (list []key) {
 	var subkeys, dead int
-	fresh := false // the next fingerprint is that of the primary key
+	fresh := false // the next fingerprint is the fingerprint of the primary key
 	end := func() {
 		if n := len(list); n > 0 && subkeys > 0 && subkeys == dead {
 			list[n-1].expired = true

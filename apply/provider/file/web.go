@@ -33,8 +33,9 @@ func onWeb(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
-// head queries the attributes of a file on a web server. As in Puppet, the checksum comes from a header: of the wanted
-// kind if there is one, or else sha256, sha1, md5, or the time of the last change. The result is nil if the server does not have the file.
+// head queries the attributes of a file on a web server. As in Puppet, the checksum comes from a header. The
+// kinds are tried in this order: the wanted kind, sha256, sha1, md5, and the time of the last change. The result is nil if the server
+// does not have the file.
 func (f *item) head(ctx context.Context, h *resource.Host, source string) (*metadata, error) {
 	c := request(source)
 	c.Flag("head")

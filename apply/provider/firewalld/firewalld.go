@@ -122,7 +122,7 @@ func (x *entry) Do(ctx context.Context, h *resource.Host, _ *resource.Change) er
 }
 
 // DoAll implements resource.Doer. After changes of services, firewalld is reloaded once; the class firewalld of the module
-// reloads it for the others.
+// reloads it after other changes.
 func (e *entries) DoAll(ctx context.Context, h *resource.Host, works []resource.Work) []error {
 	errs := make([]error, len(works))
 	for i, w := range works {

@@ -30,9 +30,9 @@ func guarded(ctx context.Context, words []string, lock *os.File, c *resource.Com
 	}
 	defer r.Close()
 	g := *c
-	g.Argv = slices.Concat(words, []string{identity(c.As), strconv.FormatBool(c.Combined), c.Timeout.String(), "--"}, c.Argv)
+	g.Argv = slices.Concat(words, []string{identity(c.As), strconv.FormatBool(c.Combined), c.Timeout.String(), strconv.Itoa(len(c.Keep)), "--"}, c.Argv)
 	g.As, g.Combined = nil, false
-	g.Keep = []*os.File{lock, w}
+	g.Keep = slices.Concat([]*os.File{lock, w}, c.Keep)
 	out, err := resource.Exec(ctx, &g)
 	w.Close()
 	if err != nil {
@@ -113,7 +113,9 @@ type Guard struct {
 	Stdin          *os.File
 	Stdout, Stderr io.Writer
 	Lock           io.Closer
-	Ending         io.WriteCloser // takes the reason why the program was not started, or the signal that ended it
+	// Kept opens the files of resource.Command.Keep, by their index. They must be close-on-exec.
+	Kept   func(i int) *os.File
+	Ending io.WriteCloser // takes the reason why the program was not started, or the signal that ended it
 }
 
 // late is how much later than the helper a guard ends a program.
@@ -138,8 +140,12 @@ func (g *Guard) Hold(ctx context.Context, words []string) int {
 }
 
 func (g *Guard) run(ctx context.Context, words []string) (code, sig int, err error) {
-	if len(words) < 5 || words[3] != "--" {
+	if len(words) < 6 || words[4] != "--" {
 		return 0, 0, errors.New("the arguments do not name a program to run")
+	}
+	kept, err := strconv.Atoi(words[3])
+	if err != nil {
+		return 0, 0, err
 	}
 	timeout, err := time.ParseDuration(words[2])
 	if err != nil {
@@ -154,7 +160,10 @@ func (g *Guard) run(ctx context.Context, words []string) (code, sig int, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	cmd := exec.CommandContext(ctx, words[4], words[5:]...)
+	cmd := exec.CommandContext(ctx, words[5], words[6:]...)
+	for i := range kept {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, g.Kept(i))
+	}
 	cmd.Cancel = func() error {
 		if syscall.Getpgrp() == os.Getpid() {
 			_ = syscall.Kill(0, syscall.SIGKILL) // the program, what it has started, and this process

@@ -117,6 +117,7 @@ func signalled() <-chan struct{} {
 const (
 	lockFD   = 3
 	endingFD = 4
+	keptFD   = 5 // and the ones after it
 )
 
 // hold is the guard of a program that must not be interrupted. It has its own session.
@@ -125,5 +126,9 @@ func hold(ctx context.Context, argv []string) int {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(endingFD)
 	g := &serve.Guard{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Lock: os.NewFile(lockFD, "lock"), Ending: os.NewFile(endingFD, "ending")}
+	g.Kept = func(i int) *os.File {
+		unix.CloseOnExec(keptFD + i)
+		return os.NewFile(uintptr(keptFD+i), "kept")
+	}
 	return g.Hold(ctx, argv)
 }

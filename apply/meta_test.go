@@ -113,10 +113,24 @@ func sleeper(ctx context.Context, c *resource.Command) (*resource.Output, error)
 }
 
 // bulk is a type whose items are read with one query and changed in one transaction. The parameter fail is the number of attempts that
-// fail.
+// fail. It refuses resources with the parameter bad. The parameter make has the titles of the resources that a resource generates; those
+// that begin with "bad" are refused.
 type bulk struct{ s *site }
 
-func (b bulk) New(r *resource.Resource) (resource.Item, error) { return &bulkItem{b.s, r}, nil }
+func (b bulk) New(r *resource.Resource) (resource.Item, error) {
+	if r.Params.Value("bad") == true {
+		return nil, &resource.ParamError{Param: "bad", Problem: "must not be there"}
+	}
+	return &bulkItem{b.s, r}, nil
+}
+
+func (i *bulkItem) Generate(context.Context, *resource.Host) (list []*resource.Resource, err error) {
+	names, _, err := i.r.Texts("make")
+	for _, n := range names {
+		list = append(list, &resource.Resource{Ref: catalog.Ref{Type: "Bulk", Title: n}, Params: ordered.Of("bad", strings.HasPrefix(n, "bad"))})
+	}
+	return list, err
+}
 
 type bulkItem struct {
 	s *site
@@ -417,6 +431,42 @@ func TestGroups(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedAmongGenerated generates a resource that its type refuses, between others that are read together.
+func TestRefusedAmongGenerated(t *testing.T) {
+	for _, graph := range []bool{true, false} {
+		r, err := Prepare(generating(t, graph), resource.NewHost(), Options{Types: map[string]resource.Type{"Bulk": bulk{&site{tried: make(map[string]int)}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := make(map[string]*report.Result)
+		if _, err := r.Apply(t.Context(), func(r *report.Result) { results[r.Ref.Title] = r }); err != nil {
+			t.Fatal(err)
+		}
+		for _, title := range []string{"parent", "one", "two"} {
+			if got := results[title]; got.Status != report.Changed {
+				t.Errorf("graph %v: %s is %s: %s", graph, title, got.Status, got.Failure())
+			}
+		}
+		if got := results["bad"]; got.Status != report.Failed || !strings.Contains(got.Failure(), "must not be there") || strings.Contains(got.Failure(), "internal error") {
+			t.Errorf("graph %v: the refused resource is %s: %s", graph, got.Status, got.Failure())
+		}
+	}
+}
+
+// generating returns a catalog with a resource that generates others.
+func generating(t *testing.T, graph bool) *catalog.Catalog {
+	c := &catalog.Catalog{Graph: graph}
+	top := &catalog.Resource{Ref: catalog.Ref{Type: "Class", Title: "main"}, Kind: catalog.KindUnknown}
+	parent := made("Bulk", "parent", "make", []any{"one", "bad", "two"})
+	for _, r := range []*catalog.Resource{top, parent} {
+		if err := c.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Edges = append(c.Edges, catalog.Edge{Source: top.Ref, Target: parent.Ref})
+	return c
 }
 
 // TestGroupOfOnly checks that a check of some resources does not apply the rest of their group.

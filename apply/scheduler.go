@@ -566,7 +566,8 @@ func nearest(child *step, made map[catalog.Ref]*step, generator *step) *step {
 	return generator
 }
 
-// prepare makes the item of a generated resource. A mistake in it is the failure of the resource.
+// prepare makes the item of a generated resource. A mistake in it is the failure of the resource, which then has no type: a Reader or
+// a Doer takes only items that it has made itself.
 func (s *step) prepare(o *Options) {
 	typ := o.Types[s.ref.Type]
 	if typ == nil {
@@ -578,7 +579,8 @@ func (s *step) prepare(o *Options) {
 		err = s.readMeta()
 	}
 	if err != nil {
-		item = broken{err}
+		s.item = broken{err}
+		return
 	}
 	s.adopt(typ, item)
 }

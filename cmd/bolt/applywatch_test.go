@@ -38,12 +38,13 @@ func (s *safeBuffer) String() string {
 // A watchDesk is a project whose manifest manages the file managed with a text.
 type watchDesk struct {
 	*desk
+	code    string // the name of the manifest
 	managed string
 	out     safeBuffer
 }
 
 func newWatchDesk(t *testing.T) *watchDesk {
-	d := &watchDesk{desk: newDesk(t, sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"}))}
+	d := &watchDesk{desk: newDesk(t, sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\n"})), code: "site.pp"}
 	d.managed = filepath.Join(d.dir, "managed")
 	d.put("bolt-project.yaml", "name: watched\napply-settings:\n  dir: "+d.dir+"/state\n")
 	d.manifest("right")
@@ -64,7 +65,7 @@ func (d *watchDesk) manifest(text string) {
 // start starts a watch.
 func (d *watchDesk) start(args ...string) *exec.Cmd {
 	d.t.Helper()
-	cmd := d.command(append([]string{"apply", "site.pp", "--watch"}, args...)...)
+	cmd := d.command(append([]string{"apply", d.code, "--watch"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &d.out, &d.out
 	if err := cmd.Start(); err != nil {
 		d.t.Fatal(err)
@@ -169,6 +170,70 @@ func TestApplyWatch(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	until(t, "no helper", func() bool { return len(d.helpers()) == 0 })
+}
+
+// graph writes a graph in YAML that manages the file managed with a text. Its command appends a line to the file runs.
+func (d *watchDesk) graph(text string) {
+	d.put(d.code, fmt.Sprintf(`graph: watched
+resources:
+  file:
+  - {name: %[1]s, content: %[2]s}
+  - {name: %[1]s-other, content: other}
+  exec:
+  - {name: run, command: 'echo run >> %[3]s/runs', provider: shell}
+edges:
+- name: order
+  from: {kind: file, name: %[1]s}
+  to: {kind: exec, name: run}
+`, d.managed, text, d.dir))
+}
+
+// runs returns how often the command of the graph has run.
+func (d *watchDesk) runs() int {
+	text, err := os.ReadFile(filepath.Join(d.dir, "runs"))
+	if err != nil {
+		d.t.Error(err)
+	}
+	return bytes.Count(text, []byte("\n"))
+}
+
+// TestApplyWatchGraph watches a graph in YAML. An edit of the graph applies what differs: the command without a difference does not run
+// again. If the graph has a mistake, the graph before it stays.
+func TestApplyWatchGraph(t *testing.T) {
+	t.Parallel()
+	d := newWatchDesk(t)
+	d.code = "graph.yaml"
+	d.graph("right")
+	cmd := d.start("-t", "host1")
+	d.becomes("right")
+	d.saw("host1: Exec[run]")
+	if err := os.WriteFile(d.managed, []byte("wrong"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.becomes("right")
+	d.graph("edited")
+	d.becomes("edited")
+	d.put(d.code, "graph: watched\nresources:\n  nonsense\n")
+	d.saw("the old catalogs stay")
+	if err := os.Remove(d.managed + "-other"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the other file", func() bool {
+		text, _ := os.ReadFile(d.managed + "-other")
+		return string(text) == "other"
+	})
+	d.graph("repaired")
+	d.becomes("repaired")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	inTime(t, cmd, time.Minute)
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if n := d.runs(); n != 1 {
+		t.Errorf("the command ran %d times", n)
+	}
 }
 
 // TestApplyWatchConverged ends when no target changes anything.

@@ -67,6 +67,18 @@ func (s *system) all(ctx context.Context, h *resource.Host) (map[string]group, e
 	return groups, nil
 }
 
+// directories have a file for each name: those of dpkg, and of the Red Hat family.
+var directories = []string{"/var/lib/dpkg/alternatives", "/var/lib/alternatives"}
+
+// watches returns the sources of events of a name: its link, and its files.
+func watches(h *resource.Host, name string) []resource.Watch {
+	list := resource.Paths(h.Path("/etc/alternatives/" + name))
+	for _, dir := range directories {
+		list = append(list, resource.Watch{Path: h.Path(dir + "/" + name)})
+	}
+	return list
+}
+
 // query returns the state of one name. A name that does not exist is not an error.
 func (s *system) query(ctx context.Context, h *resource.Host, name string) (group, error) {
 	arg := "--query"
@@ -232,6 +244,11 @@ func (selections) ReadAll(ctx context.Context, h *resource.Host, items []resourc
 		x.is, errs[i] = s.query(ctx, h, x.name)
 	}
 	return errs
+}
+
+// Watch implements resource.Watcher.
+func (x *selection) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	return watches(h, x.name)
 }
 
 // Plan implements resource.Item.

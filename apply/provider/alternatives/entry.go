@@ -69,6 +69,11 @@ func (entries) ReadAll(ctx context.Context, h *resource.Host, items []resource.I
 	return errs
 }
 
+// Watch implements resource.Watcher.
+func (x *entry) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	return watches(h, x.name)
+}
+
 // Plan implements resource.Item.
 func (x *entry) Plan() (changes []resource.Change, err error) {
 	c, exists := x.is.choices[x.path]

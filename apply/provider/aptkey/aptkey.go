@@ -122,6 +122,15 @@ func (keys) ReadAll(ctx context.Context, h *resource.Host, items []resource.Item
 	})
 }
 
+// Watch implements resource.Watcher. A key expires without an event.
+func (x *item) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	list := []resource.Watch{{Path: h.Path("/etc/apt/trusted.gpg")}, {Path: h.Path("/etc/apt/trusted.gpg.d"), Tree: true}}
+	if x.refresh {
+		list = append(list, resource.Watch{Poll: true})
+	}
+	return list
+}
+
 // A key is a primary key of a keyring.
 type key struct {
 	fingerprint string

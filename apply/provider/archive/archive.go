@@ -202,6 +202,18 @@ func (x *item) Read(ctx context.Context, h *resource.Host) (err error) {
 	return err
 }
 
+// Watch implements resource.Watcher. A checksum at a URL can change without an event.
+func (x *item) Watch(context.Context, *resource.Host) []resource.Watch {
+	list := resource.Paths(x.path, x.marker())
+	if x.creates != "" {
+		list = append(list, resource.Watch{Path: x.creates})
+	}
+	if x.checksum == "" && x.digest != "none" && !x.absent {
+		list = append(list, resource.Watch{Poll: true})
+	}
+	return list
+}
+
 // findChecksum downloads the checksum if it is not a parameter.
 func (x *item) findChecksum(ctx context.Context, h *resource.Host) error {
 	if x.checksum != "" {

@@ -167,6 +167,15 @@ func (x *item) Read(ctx context.Context, h *resource.Host) error {
 	return nil
 }
 
+// Watch implements resource.Watcher. With incl, augeas reads one file. Without, and if incl is a pattern, it can read many. With force, each
+// check changes the file, so its events would not end.
+func (x *item) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	if x.incl == "" || x.force || strings.ContainsAny(x.incl, "*?[\\") {
+		return []resource.Watch{{Poll: true}}
+	}
+	return resource.Paths(h.Path(filepath.Join(x.root, x.incl)))
+}
+
 // holds reports whether the condition of onlyif is true.
 func (x *item) holds(ctx context.Context, h *resource.Host) (bool, error) {
 	s := x.begin()

@@ -99,6 +99,13 @@ func (answers) ReadAll(ctx context.Context, h *resource.Host, list []resource.It
 	})
 }
 
+// Watch implements resource.Watcher. Programs of debconf open the database for writing also when they only read it, which is an event.
+// When they change a file, they write a file with the ending -new. Then they rename the old one, except that with passwords, and the new
+// one (Debconf::DbDriver::File, debconf.conf(5)).
+func (x *answer) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	return resource.Paths(h.Path("/var/cache/debconf/config.dat-old"), h.Path("/var/cache/debconf/passwords.dat-new"))
+}
+
 // The result codes of the protocol, from debconf-spec(7).
 const (
 	success   = 0

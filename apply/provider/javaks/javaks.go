@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,6 +159,15 @@ func (entryType) ReadAll(ctx context.Context, h *resource.Host, items []resource
 		errs[i] = x.see(ctx, h, found.entries, found.err)
 	}
 	return errs
+}
+
+// Watch implements resource.Watcher. With ensure => latest, Read compares the entry with the files of the certificate.
+func (x *item) Watch(context.Context, *resource.Host) []resource.Watch {
+	paths := []string{x.store.path, x.store.passwordFile}
+	if x.ensure == "latest" {
+		paths = append(paths, x.source.certificate, x.source.chain)
+	}
+	return resource.Paths(slices.DeleteFunc(paths, func(p string) bool { return p == "" })...)
 }
 
 // see takes the state of an item from the entries of its keystore.

@@ -76,6 +76,14 @@ func (x *certificate) Read(ctx context.Context, h *resource.Host) error {
 	return err
 }
 
+// Watch implements resource.Watcher. With force, Read compares the file with the private key.
+func (x *certificate) Watch(context.Context, *resource.Host) []resource.Watch {
+	if x.force {
+		return resource.Paths(x.path, x.key.path)
+	}
+	return resource.Paths(x.path)
+}
+
 func (x *certificate) make(ctx context.Context, h *resource.Host) (string, error) {
 	args := []string{"req", "-config", x.template, "-new", "-x509", "-days", strconv.FormatInt(x.days, 10), "-key", x.key.path}
 	if x.csr != "" {

@@ -62,6 +62,15 @@ func (x *downloaded) Read(ctx context.Context, h *resource.Host) (err error) {
 	return nil
 }
 
+// Watch implements resource.Watcher. The certificate at the URL can change without an event.
+func (x *downloaded) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
+	list := x.file.Watch(ctx, h)
+	if x.ensure == "present" {
+		list = append(list, resource.Watch{Poll: true})
+	}
+	return list
+}
+
 // decode returns a certificate in DER, and whether data has it in this format; nil if there is none.
 func (x *downloaded) decode(data []byte) (der []byte, isDER bool) {
 	if isCertificate(data) {

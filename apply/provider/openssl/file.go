@@ -165,6 +165,9 @@ func (x *file) Plan() (changes []resource.Change, err error) {
 	return changes, nil
 }
 
+// Watch implements resource.Watcher.
+func (x *file) Watch(context.Context, *resource.Host) []resource.Watch { return resource.Paths(x.path) }
+
 // bits returns the wanted mode.
 func (x *file) bits() uint32 {
 	n, _ := strconv.ParseUint(x.mode, 8, 16) // New has checked it

@@ -47,6 +47,14 @@ func (x *request) Read(ctx context.Context, h *resource.Host) error {
 	return err
 }
 
+// Watch implements resource.Watcher. With force, Read compares the file with the private key.
+func (x *request) Watch(context.Context, *resource.Host) []resource.Watch {
+	if x.force {
+		return resource.Paths(x.path, x.key.path)
+	}
+	return resource.Paths(x.path)
+}
+
 func (x *request) make(ctx context.Context, h *resource.Host) (string, error) {
 	args := []string{"req", "-new", "-key", x.key.path, "-config", x.template}
 	if !x.encrypted {

@@ -152,6 +152,11 @@ func (x *setting) Read(ctx context.Context, _ *resource.Host) error {
 	return nil
 }
 
+// Watch implements resource.Watcher.
+func (x *setting) Watch(context.Context, *resource.Host) []resource.Watch {
+	return resource.Paths(x.target)
+}
+
 // same reports whether the file has the value. As in the module, a number in quotes is not a number.
 func (x *setting) same() bool {
 	return x.is.value == x.value && !(x.is.quoted && numberForm().MatchString(x.value) && plainValue().MatchString(x.value))

@@ -107,6 +107,11 @@ func parseContexts(text string, local bool, all map[[2]string]label) {
 	}
 }
 
+// Watch implements resource.Watcher.
+func (x *fcontext) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
+	return watches(ctx, h)
+}
+
 // Plan implements resource.Item. semanage cannot remove a definition of the policy. So with ensure => absent, such a definition
 // counts as absent.
 func (x *fcontext) Plan() ([]resource.Change, error) {
@@ -191,6 +196,11 @@ func (equivalences) ReadAll(ctx context.Context, h *resource.Host, items []resou
 		x.is = all[x.path]
 		return nil
 	})
+}
+
+// Watch implements resource.Watcher.
+func (x *equivalence) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
+	return watches(ctx, h)
 }
 
 // Plan implements resource.Item.

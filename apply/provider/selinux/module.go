@@ -139,6 +139,15 @@ func versionOf(data []byte) (string, error) {
 	return string(version), nil
 }
 
+// Watch implements resource.Watcher.
+func (x *module) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
+	list := watches(ctx, h)
+	if x.sync && !x.absent {
+		list = append(list, resource.Watch{Path: x.file})
+	}
+	return list
+}
+
 // Plan implements resource.Item.
 func (x *module) Plan() ([]resource.Change, error) {
 	switch {

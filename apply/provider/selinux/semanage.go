@@ -110,6 +110,9 @@ func parsePorts(text string, local bool, all map[string]portState) error {
 	return nil
 }
 
+// Watch implements resource.Watcher.
+func (x *port) Watch(ctx context.Context, h *resource.Host) []resource.Watch { return watches(ctx, h) }
+
 // Plan implements resource.Item. A definition of the policy cannot be removed.
 func (x *port) Plan() ([]resource.Change, error) {
 	exists := x.is.seltype != ""
@@ -175,6 +178,11 @@ func (permissives) ReadAll(ctx context.Context, h *resource.Host, items []resour
 	})
 }
 
+// Watch implements resource.Watcher.
+func (x *permissive) Watch(ctx context.Context, h *resource.Host) []resource.Watch {
+	return watches(ctx, h)
+}
+
 // Plan implements resource.Item.
 func (x *permissive) Plan() ([]resource.Change, error) {
 	return resource.Ensure("selinux_permissive", x.exists, x.absent), nil
@@ -191,16 +199,32 @@ func (x *permissive) Do(ctx context.Context, h *resource.Host, _ *resource.Chang
 
 // contexts returns the path of a file with the contexts of files, for the policy of the host.
 func contexts(ctx context.Context, h *resource.Host, name string) (string, error) {
+	dir, err := policy(ctx, h)
+	return dir + "/contexts/files/" + name, err
+}
+
+// watches returns the sources of events of the policy. The tools write these directories anew for each change of the policy that lasts.
+// They also write locks, beside these directories, when they only read.
+func watches(ctx context.Context, h *resource.Host) []resource.Watch {
+	dir, err := policy(ctx, h)
+	if err != nil {
+		return []resource.Watch{{Poll: true}}
+	}
+	return []resource.Watch{{Path: dir + "/policy", Tree: true}, {Path: dir + "/contexts/files", Tree: true}}
+}
+
+// policy returns the directory of the policy of the host.
+func policy(ctx context.Context, h *resource.Host) (string, error) {
 	text, exists, err := textfile.Read(ctx, h.Path("/etc/selinux/config"))
 	if err == nil && !exists {
 		err = errors.New("the machine has no SELinux: /etc/selinux/config is missing")
 	}
-	policy := "targeted"
+	name := "targeted"
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if value = strings.TrimSpace(value); strings.TrimSpace(key) == "SELINUXTYPE" && value != "" && !strings.ContainsAny(value, "/.") {
-			policy = value
+			name = value
 		}
 	}
-	return h.Path("/etc/selinux/" + policy + "/contexts/files/" + name), err
+	return h.Path("/etc/selinux/" + name), err
 }

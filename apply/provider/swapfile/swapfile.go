@@ -85,6 +85,11 @@ func (swapFiles) ReadAll(_ context.Context, h *resource.Host, items []resource.I
 	})
 }
 
+// Watch implements resource.Watcher. The kernel reports no changes of /proc/swaps.
+func (x *item) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	return append(resource.Paths(h.Path(x.file)), resource.Watch{Poll: true})
+}
+
 // used returns the swap files and devices that are in use, by path.
 func used(h *resource.Host) (map[string]map[string]string, error) {
 	text, err := os.ReadFile(h.Path("/proc/swaps"))

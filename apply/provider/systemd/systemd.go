@@ -59,6 +59,11 @@ func (x *user) Read(_ context.Context, h *resource.Host) error {
 	return err
 }
 
+// Watch implements resource.Watcher.
+func (x *user) Watch(_ context.Context, h *resource.Host) []resource.Watch {
+	return resource.Paths(h.Path("/var/lib/systemd/linger/" + x.name))
+}
+
 // Plan implements resource.Item.
 func (x *user) Plan() ([]resource.Change, error) {
 	if x.is == x.lingers {
@@ -223,6 +228,14 @@ func written(dir *os.File, name string) (bool, error) {
 
 // Read implements resource.Item. Generate has read the directory.
 func (x *purge) Read(context.Context, *resource.Host) error { return nil }
+
+// Watch implements resource.Watcher.
+func (x *purge) Watch(context.Context, *resource.Host) []resource.Watch {
+	if !x.manages {
+		return nil
+	}
+	return []resource.Watch{{Path: x.dir, Tree: true}}
+}
 
 // Plan implements resource.Item.
 func (x *purge) Plan() ([]resource.Change, error) {

@@ -290,7 +290,7 @@ func (x *item) creation() resource.Change {
 func (x *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
 	switch {
 	case c.Property == "creates":
-		return x.unpack(ctx, h)
+		return x.unpackAgain(ctx, h)
 	case x.absent:
 		return errors.Join(remove(x.path), remove(x.marker()))
 	}
@@ -306,13 +306,31 @@ func (x *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) err
 		return err
 	}
 	err := x.unpack(ctx, h)
+	// An extraction that failed can have made a part of creates. Then only the marker lets the next run extract the archive again.
+	done := err == nil || x.cleanup && x.creates == ""
 	if x.cleanup {
 		err = errors.Join(err, remove(x.path))
 	}
-	if x.cleanup || err == nil {
+	if done {
 		err = errors.Join(err, remove(x.marker()))
 	}
 	return err
+}
+
+// unpackAgain extracts an archive that was there before. A marker cannot be made beside a file on a read-only file system; it is then left out.
+func (x *item) unpackAgain(ctx context.Context, h *resource.Host) error {
+	dir, _, err := safepath.Parent(x.path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := mark(dir, filepath.Base(x.marker())); err != nil && !errors.Is(err, unix.EROFS) {
+		return err
+	}
+	if err := x.unpack(ctx, h); err != nil {
+		return err
+	}
+	return remove(x.marker())
 }
 
 // remove removes a file, if it is there. A link of a user on the way does not lead to files of another user.

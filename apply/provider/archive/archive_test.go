@@ -327,6 +327,45 @@ func TestExtractionState(t *testing.T) {
 		}
 		s.clean("out/in")
 	})
+	t.Run("a part", func(t *testing.T) {
+		for _, cleanup := range []string{"true", "false"} {
+			s := newSite(t)
+			s.tarball()
+			if err := os.Mkdir(s.dir+"/out", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			r := extract(s, `,"cleanup":`+cleanup+`,"creates":"DIR/out/in","extract_command":"echo part >in; test -e DIR/space && tar xf %s"`)
+			fails := func(why string) {
+				t.Helper()
+				if out := s.apply(host(), false, r); !strings.Contains(out, "FAILED") {
+					t.Errorf("cleanup %s, %s: %s", cleanup, why, out)
+				}
+			}
+			right := func(why string) {
+				t.Helper()
+				s.write(s.dir+"/space", "")
+				if out := s.apply(host(), false, r) + s.apply(host(), false, r); out != done {
+					t.Errorf("cleanup %s, %s: %s", cleanup, why, out)
+				}
+				if text, err := os.ReadFile(s.dir + "/out/in"); string(text) != "inside\n" {
+					t.Errorf("cleanup %s, %s: the file has %q, %v", cleanup, why, text, err)
+				}
+				if _, err := os.Stat(s.dir + "/.f.tar.bolt-extract"); err == nil {
+					t.Errorf("cleanup %s, %s: the marker is left", cleanup, why)
+				}
+			}
+			fails("first")
+			fails("second")
+			right("after failures")
+			for _, f := range []string{"/out/in", "/space"} {
+				if err := os.Remove(s.dir + f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fails("creates is gone")
+			right("after creates was gone")
+		}
+	})
 	t.Run("no directory", func(t *testing.T) {
 		s := newSite(t)
 		s.tarball()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,28 @@ func New(t testing.TB, lower string) string {
 		t.Fatal(err)
 	}
 	return root
+}
+
+// Private runs a test again in a process that has mounts of its own. It reports whether this is that process.
+func Private(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("a test with mounts of its own needs root")
+	}
+	const mark = "BOLT_TEST_NAMESPACE"
+	if os.Getenv(mark) == t.Name() {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), mark+"="+t.Name())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
 }
 
 func mount(t testing.TB, kind, source, target, options string) {

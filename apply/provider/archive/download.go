@@ -222,7 +222,13 @@ func (x *item) run(ctx context.Context, h *resource.Host, location string, to *o
 	if err != nil {
 		return err
 	}
-	return out.Failure(program)
+	if err = out.Failure(program); err != nil {
+		// The program does not print why it cannot write to its standard output. The file is not used any more.
+		if _, reason := to.Write([]byte{0}); reason != nil {
+			return fmt.Errorf("%w (%w)", err, reason)
+		}
+	}
+	return err
 }
 
 func copyFile(path string, to *os.File) error {

@@ -62,13 +62,13 @@ func (f *item) backUpToBucket(ctx context.Context, h *resource.Host) error {
 
 // backUpBeside keeps the file under its name with an extension, in place of an older backup.
 func (f *item) backUpBeside(p place, gone bool) error {
-	to := place{dir: p.dir, name: p.name + f.backup}
+	to := place{p.dir, p.name + f.backup, p.file}
 	var old unix.Stat_t
 	switch err := unix.Fstatat(to.dir, to.name, &old, unix.AT_SYMLINK_NOFOLLOW); {
 	case err == nil && kindOf(old.Mode) == directory:
 		return fmt.Errorf("%s%s is a directory, which is not replaced", f.path, f.backup)
 	case err != nil && err != unix.ENOENT:
-		return &fs.PathError{Op: "stat", Path: to.name, Err: err}
+		return &fs.PathError{Op: "stat", Path: to.path(), Err: err}
 	}
 	if gone && f.is.kind != link {
 		if err := unix.Renameat(p.dir, p.name, to.dir, to.name); err != nil {

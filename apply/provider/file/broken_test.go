@@ -2,34 +2,13 @@ package file_test
 
 import (
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// inNamespace runs a test in a process with mounts of its own. It reports whether this is that process.
-func inNamespace(t *testing.T) bool {
-	t.Helper()
-	root(t)
-	const mark = "BOLT_TEST_NAMESPACE"
-	if os.Getenv(mark) != "" {
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			t.Fatal(err)
-		}
-		return true
-	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), mark+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	return false
-}
+	"bolt/internal/roottest"
+)
 
 func (m *machine) mount(rel, options string) {
 	m.t.Helper()
@@ -45,7 +24,7 @@ func (m *machine) mount(rel, options string) {
 // An error of the file system fails one resource. Other resources are applied, the file does not change, and no
 // temporary file is left.
 func TestBrokenFileSystems(t *testing.T) {
-	if !inNamespace(t) {
+	if !roottest.Private(t) {
 		return
 	}
 	m := newMachine(t)

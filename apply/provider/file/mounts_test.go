@@ -3,11 +3,13 @@ package file_test
 import (
 	"strings"
 	"testing"
+
+	"bolt/internal/roottest"
 )
 
 // TestMounts removes and purges directories in which file systems are mounted. The file systems keep their files.
 func TestMounts(t *testing.T) {
-	if !inNamespace(t) {
+	if !roottest.Private(t) {
 		return
 	}
 	m := newMachine(t)

@@ -21,6 +21,14 @@ type place struct {
 	file *os.File // of dir
 }
 
+// path returns the path for messages.
+func (p place) path() string {
+	if p.file == nil {
+		return p.name
+	}
+	return filepath.Join(p.file.Name(), p.name)
+}
+
 func (p place) close() {
 	if p.file != nil {
 		p.file.Close()

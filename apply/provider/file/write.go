@@ -187,9 +187,9 @@ func create(at place) (*temp, error) {
 		}
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "create", Path: at.name, Err: err}
+		return nil, &fs.PathError{Op: "create", Path: at.path(), Err: err}
 	}
-	return &temp{File: os.NewFile(uintptr(fd), at.name), at: at}, nil
+	return &temp{File: os.NewFile(uintptr(fd), at.path()), at: at}, nil
 }
 
 // discard removes the file unless it was renamed.
@@ -210,7 +210,7 @@ func (t *temp) rename(to place) (st unix.Stat_t, err error) {
 		return t.copy(to)
 	}
 	if err != nil {
-		return st, &fs.PathError{Op: "rename", Path: to.name, Err: err}
+		return st, &fs.PathError{Op: "rename", Path: to.path(), Err: err}
 	}
 	t.gone = true
 	return st, nil

@@ -174,7 +174,10 @@ func change(ctx context.Context, h *resource.Host, name, path string, keep []*os
 	if err != nil {
 		return err
 	}
-	return out.Failure(name)
+	if err := out.Failure(name); err != nil {
+		return fmt.Errorf("%s: %s", keep[0].Name(), strings.ReplaceAll(err.Error(), path, "the file"))
+	}
+	return nil
 }
 
 // open opens the file or the block device, but not a link.

@@ -59,6 +59,9 @@ type Options struct {
 	// Stop ends the run early when it is closed: items that have begun are finished, and the rest
 	// is skipped. nil never ends it.
 	Stop <-chan struct{}
+	// Superseded ends all retries when it is closed: a resource whose attempt has failed gets no further attempt. Other resources are
+	// applied. nil never does.
+	Superseded <-chan struct{}
 
 	// Changing is called before the changes, and before the refresh, of a resource. It is called from several
 	// goroutines. It can be nil.

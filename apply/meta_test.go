@@ -324,6 +324,26 @@ func TestStopInDelay(t *testing.T) {
 	}
 }
 
+// TestSuperseded checks that a newer catalog ends retries, with a delay and without one, and that other resources are applied.
+func TestSuperseded(t *testing.T) {
+	for _, delay := range []int64{0, 3600_000} {
+		synctest.Test(t, func(t *testing.T) {
+			newer := make(chan struct{})
+			time.AfterFunc(10*time.Second, func() { close(newer) })
+			start := time.Now()
+			_, results, _ := drive(t.Context(), t, true, Options{Superseded: newer},
+				made("Job", "a", "fail", "ever", "sleep", "1s", "meta", metaOf("retry", int64(-1), "delay", delay)), made("Job", "b", "require", "Job[a]"),
+				made("Job", "c", "sleep", "30s"), made("Job", "d", "require", "Job[c]"), made("Job", "e", "fail", int64(1), "require", "Job[c]", "meta", metaOf("retry", int64(1))))
+			if got := statuses(results); got != "a:failed b:skipped c:changed d:changed e:failed" || time.Since(start) != 30*time.Second {
+				t.Errorf("delay %d: statuses are %s after %s", delay, got, time.Since(start))
+			}
+			if e := results["a"].Events; delay > 0 && !strings.Contains(e[len(e)-1].Message, "there is no further attempt: a newer catalog has come") {
+				t.Errorf("events are %+v", e)
+			}
+		})
+	}
+}
+
 // TestSemaphores checks mgmt's example exec3-sema, and that each semaphore is held by no more resources than it allows.
 func TestSemaphores(t *testing.T) {
 	lock, other := metaOf("sema", "mylock:1"), metaOf("sema", ordered.Strings([]string{"mylock:1", "otherlock:42"}))

@@ -60,7 +60,7 @@ func (s *scheduler) again(ctx context.Context, a *attempt) bool {
 	}
 	st.tries.fail(a)
 	n := st.tries.n
-	if s.stopped || ctx.Err() != nil || st.meta.Retry > 0 && n > st.meta.Retry {
+	if s.stopped || s.superseded || ctx.Err() != nil || st.meta.Retry > 0 && n > st.meta.Retry {
 		return false
 	}
 	// An item is new for each attempt, so an attempt cannot use the state that another attempt has read.

@@ -34,10 +34,12 @@ type scheduler struct {
 	work    chan []*attempt
 	results chan []*attempt
 	stopped bool
-	delayed []*step               // wait for their next attempts, by time
-	semas   map[string]*semaphore // by ID
-	summary Summary
-	seq     int
+	// superseded is set if no resource gets a further attempt.
+	superseded bool
+	delayed    []*step               // wait for their next attempts, by time
+	semas      map[string]*semaphore // by ID
+	summary    Summary
+	seq        int
 }
 
 // Apply applies the catalog. It calls sink from one goroutine at a time, with the result of each resource as soon as
@@ -94,6 +96,9 @@ func (s *scheduler) wait(ctx context.Context) {
 		s.finish(ctx, batch)
 	case <-s.o.Stop:
 		s.stop()
+	case <-s.o.Superseded:
+		s.superseded, s.o.Superseded = true, nil
+		s.abandon()
 	case <-due:
 		s.wake()
 	case <-cancelled:
@@ -269,6 +274,8 @@ func (s *scheduler) skip(ctx context.Context, st *step) string {
 		return "the run was stopped before its turn"
 	case ctx.Err() != nil:
 		return "the run was cancelled before its turn"
+	case s.superseded && st.tries.last != nil:
+		return "a newer catalog has come"
 	case s.excluded(st) != "":
 		return s.excluded(st)
 	case !st.due(s.Run):

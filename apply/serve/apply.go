@@ -295,6 +295,8 @@ type turn struct {
 	// only, failed and sent are fields of apply.Options.
 	only, failed map[catalog.Ref]bool
 	sent         map[catalog.Ref]apply.Sent
+	// superseded is that of apply.Options.
+	superseded <-chan struct{}
 	// late is set if there is a journal only when something changes.
 	late bool
 	// prepared gets the run before it begins; it can be nil.
@@ -320,7 +322,7 @@ func (r *run) work(ctx context.Context, w *stopper, t *turn) (*frame.Done, error
 	h.Backup = func(path string) error { return backups.Keep(ctx, path) }
 	r.journal, r.begun = nil, sync.OnceValue(func() error { return r.begin(ctx, t.id) })
 	o := apply.Options{
-		Types: r.m.types(), Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Sema: r.q.Sema, Stop: w.stop, Only: t.only, Failed: t.failed, Sent: t.sent,
+		Types: r.m.types(), Noop: r.q.Noop, Tags: r.q.Tags, SkipTags: r.q.SkipTags, Workers: r.q.Workers, Sema: r.q.Sema, Stop: w.stop, Superseded: t.superseded, Only: t.only, Failed: t.failed, Sent: t.sent,
 		Changing: func(ref catalog.Ref) {
 			if r.begun() == nil {
 				r.journal.Changing(ref)

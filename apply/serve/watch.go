@@ -75,7 +75,7 @@ func (m *Machine) attach(ctx context.Context, q *Request, in io.Reader, s *sende
 	}
 	a := &attached{
 		m: m, q: q, s: s, dir: dir, store: bundle.NewStore(dir.Path(incomingName, q.Run)), files: files, loop: watch.New(),
-		catalogs: make(chan *pack, 1), contents: make(chan *pack), gone: make(chan struct{}), byPath: make(map[inotify.Path][]catalog.Ref), wrong: make(map[catalog.Ref]report.Status),
+		catalogs: make(chan *pack, 1), contents: make(chan *pack), gone: make(chan struct{}), superseded: make(chan struct{}), byPath: make(map[inotify.Path][]catalog.Ref), wrong: make(map[catalog.Ref]report.Status),
 		sent: make(map[catalog.Ref]apply.Sent),
 	}
 	defer (&run{dir: dir, q: q}).clean()
@@ -127,6 +127,9 @@ type attached struct {
 	fetching sync.Mutex // held while a content is requested
 
 	mu      sync.Mutex // guards the following
+	newest *pack      // the catalog that has come and is not applied yet; nil for none
+	// superseded is closed while there is a newest.
+	superseded chan struct{}
 	byPath  map[inotify.Path][]catalog.Ref
 	all     []catalog.Ref
 	polled  map[catalog.Ref]bool
@@ -171,6 +174,7 @@ func (a *attached) listen(in io.Reader) {
 			p.err = p.run.receive(bytes.NewReader(body))
 			a.storing.Unlock()
 			if p.run.text != nil {
+				a.supersede(p)
 				select {
 				case <-a.catalogs: // only the newest matters
 				default:
@@ -186,6 +190,25 @@ func (a *attached) listen(in io.Reader) {
 		default:
 			return // it is not bolt
 		}
+	}
+}
+
+// supersede ends the retries of the check that runs, because a newer catalog has come. A retry without a limit would keep it waiting.
+func (a *attached) supersede(p *pack) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.newest == nil {
+		close(a.superseded)
+	}
+	a.newest = p
+}
+
+// accept notes that a pack is now applied. If it is the newest catalog, the next check can retry.
+func (a *attached) accept(p *pack) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.newest == p {
+		a.newest, a.superseded = nil, make(chan struct{})
 	}
 }
 
@@ -210,6 +233,7 @@ func (a *attached) begin(ctx context.Context) error {
 	case <-a.stop.stop:
 		return errLeft
 	case first = <-a.catalogs:
+		a.accept(first)
 	case first = <-a.contents: // the machine has the catalog
 	}
 	r, err := a.complete(first)
@@ -250,6 +274,7 @@ func (a *attached) complete(p *pack) (*run, error) {
 		case <-a.stop.stop:
 			return nil, errLeft
 		case p = <-a.catalogs:
+			a.accept(p)
 		case p = <-a.contents:
 		}
 	}
@@ -327,6 +352,7 @@ func (a *attached) keep(ctx context.Context) *frame.Done {
 // edit replaces the catalog by a newer catalog, and applies the resources that differ. If that cannot be applied, the catalog before it stays.
 func (a *attached) edit(ctx context.Context, p *pack) {
 	before := a.run
+	a.accept(p)
 	q := *a.q
 	q.Catalog, p.run.q = sumOf(p.run.text), &q
 	r, err := a.complete(p)
@@ -339,6 +365,13 @@ func (a *attached) edit(ctx context.Context, p *pack) {
 	}
 	for err == nil {
 		refs := differing(before.catalog, r.catalog)
+		a.mu.Lock()
+		for ref, status := range a.wrong { // perhaps only for lack of a further attempt
+			if status == report.Failed && !a.once[ref] {
+				refs[ref] = true
+			}
+		}
+		a.mu.Unlock()
 		a.run = r
 		done, err = a.check(context.WithoutCancel(ctx), refs)
 		if _, busy := errors.AsType[*runlog.BusyError](err); !busy {
@@ -473,7 +506,9 @@ func (a *attached) poll(lists ...[]catalog.Ref) {
 // check applies resources; nil for all. An error means that nothing was changed.
 func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame.Done, error) {
 	a.number++
-	t := &turn{id: a.q.Run, only: refs, sent: a.sent}
+	a.mu.Lock()
+	t := &turn{id: a.q.Run, only: refs, sent: a.sent, superseded: a.superseded}
+	a.mu.Unlock()
 	if refs != nil {
 		refs = maps.Clone(refs) // around adds to it
 		t.only = refs

@@ -11,7 +11,8 @@
 // Contents. Each part can be missing.
 //
 // The input of a watch is a stream of frames that stays open. Each Pack has an input as above. An Alive is a keepalive of
-// the controller. The helper answers Needs, Events and Logs, and a Round after each check; a Done is the end.
+// the controller. A Newer announces a catalog, which follows after the check. The helper answers Needs, Events and Logs, and a Round
+// after each check; a Done is the end.
 //
 // A Reader reads what another machine sent. It refuses a frame that is longer than the
 // limit of its type before it allocates memory for it.
@@ -52,6 +53,7 @@ const (
 	TypeRound Type = 'R'
 	TypePack  Type = 'P'
 	TypeAlive Type = 'K'
+	TypeNewer Type = 'W'
 )
 
 // MaxContent is the size up to which a content travels in a frame. Larger contents are
@@ -82,7 +84,7 @@ func (t Type) limit() int {
 		return 256 << 20
 	case TypeContent:
 		return sumSize + MaxContent
-	case TypeAlive:
+	case TypeAlive, TypeNewer:
 		return 1 // it is empty
 	}
 	return 0

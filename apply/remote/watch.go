@@ -62,8 +62,9 @@ func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <
 	over := make(chan struct{})
 	defer close(over)
 	wg.Go(func() {
-		// One catalog is under way at a time, and none before the first check has ended.
-		var jobs <-chan *Job
+		// One catalog is under way at a time, and none before the first check has ended. The newest of the others is held.
+		busy := true
+		var held *Job
 		alive := time.NewTicker(aliveEvery)
 		defer alive.Stop()
 		for {
@@ -72,12 +73,18 @@ func Watch(ctx context.Context, conn transport.Conn, t *Target, job *Job, next <
 				return
 			case <-alive.C:
 				w.send(frame.TypeAlive)
-			case <-w.free:
-				jobs = next
-			case job := <-jobs:
-				if w.replace(r, job) {
-					jobs = nil
+				if held != nil { // it can have come before the check
+					w.send(frame.TypeNewer)
 				}
+			case <-w.free:
+				busy = false
+			case held = <-next:
+				if busy {
+					w.send(frame.TypeNewer)
+				}
+			}
+			if held != nil && !busy {
+				busy, held = w.replace(r, held), nil
 			}
 		}
 	})

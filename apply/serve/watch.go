@@ -128,8 +128,7 @@ type attached struct {
 
 	mu      sync.Mutex // guards the following
 	newest *pack      // the catalog that has come and is not applied yet; nil for none
-	// superseded is closed while there is a newest.
-	superseded chan struct{}
+	superseded chan struct{} // see supersede
 	byPath  map[inotify.Path][]catalog.Ref
 	all     []catalog.Ref
 	polled  map[catalog.Ref]bool
@@ -168,6 +167,8 @@ func (a *attached) listen(in io.Reader) {
 		switch t {
 		case frame.TypeAlive:
 			continue
+		case frame.TypeNewer:
+			a.supersede(nil)
 		case frame.TypePack:
 			p := &pack{run: a.fresh()}
 			a.storing.Lock()
@@ -193,14 +194,19 @@ func (a *attached) listen(in io.Reader) {
 	}
 }
 
-// supersede ends the retries of the check that runs, because a newer catalog has come. A retry without a limit would keep it waiting.
+// supersede ends the retries of the check that runs, because a newer catalog has come, or will come after the check (nil). A retry without
+// a limit would keep it waiting.
 func (a *attached) supersede(p *pack) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.newest == nil {
+	select {
+	case <-a.superseded:
+	default:
 		close(a.superseded)
 	}
+	if p != nil {
 	a.newest = p
+}
 }
 
 // accept notes that a pack is now applied. If it is the newest catalog, the next check can retry.
@@ -557,7 +563,13 @@ func (a *attached) check(ctx context.Context, refs map[catalog.Ref]bool) (*frame
 	}
 	a.run.content = a.content
 	a.s.size.Store(0)
-	return a.run.work(ctx, a.stop, t)
+	done, err := a.run.work(ctx, a.stop, t)
+	a.mu.Lock()
+	if a.newest == nil && a.superseded == t.superseded { // what was announced does not concern the next check
+		a.superseded = make(chan struct{})
+	}
+	a.mu.Unlock()
+	return done, err
 }
 
 // around adds all resources that were skipped to a check of a resource that failed, and returns the resources that count as failed without

@@ -236,6 +236,41 @@ func TestApplyWatchGraph(t *testing.T) {
 	}
 }
 
+// TestApplyWatchRetries edits a graph while a resource is tried again and again. The edit takes effect at once, and a later edit, too.
+func TestApplyWatchRetries(t *testing.T) {
+	t.Parallel()
+	d := newWatchDesk(t)
+	d.code = "graph.yaml"
+	graph := func(text string) {
+		d.put(d.code, fmt.Sprintf(`graph: watched
+resources:
+  file:
+  - {name: %s, content: %s}
+  exec:
+  - {name: run, command: 'test -e %s/there', provider: shell, meta: {retry: -1, delay: 3600000}}
+`, d.managed, text, d.dir))
+	}
+	graph("right")
+	cmd := d.start("-t", "host1")
+	d.becomes("right")
+	for _, text := range []string{"edited", "again"} {
+		graph(text)
+		d.becomes(text)
+	}
+	d.saw("there is no further attempt: a newer catalog has come")
+	d.put("there", "")
+	graph("last")
+	d.becomes("last")
+	d.saw("host1: Exec[run]")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	inTime(t, cmd, time.Minute)
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
 // TestApplyWatchConverged ends when no target changes anything.
 func TestApplyWatchConverged(t *testing.T) {
 	t.Parallel()

@@ -126,18 +126,18 @@ type attached struct {
 	storing  sync.Mutex // guards store
 	fetching sync.Mutex // held while a content is requested
 
-	mu      sync.Mutex // guards the following
-	newest *pack      // the catalog that has come and is not applied yet; nil for none
+	mu         sync.Mutex    // guards the following
+	newest     *pack         // the catalog that has come and is not applied yet; nil for none
 	superseded chan struct{} // see supersede
-	byPath  map[inotify.Path][]catalog.Ref
-	all     []catalog.Ref
-	polled  map[catalog.Ref]bool
-	due     time.Time                    // of polled
-	allDue  time.Time                    // of all
-	own     map[catalog.Ref]*period      // of resources with a time of their own
-	once    map[catalog.Ref]bool         // are not checked again
-	limits  map[catalog.Ref]watch.Budget // of resources with a limit of their own
-	tickers []*ticker
+	byPath     map[inotify.Path][]catalog.Ref
+	all        []catalog.Ref
+	polled     map[catalog.Ref]bool
+	due        time.Time                    // of polled
+	allDue     time.Time                    // of all
+	own        map[catalog.Ref]*period      // of resources with a time of their own
+	once       map[catalog.Ref]bool         // are not checked again
+	limits     map[catalog.Ref]watch.Budget // of resources with a limit of their own
+	tickers    []*ticker
 }
 
 // A period is the time between two checks of a resource.
@@ -205,8 +205,8 @@ func (a *attached) supersede(p *pack) {
 		close(a.superseded)
 	}
 	if p != nil {
-	a.newest = p
-}
+		a.newest = p
+	}
 }
 
 // accept notes that a pack is now applied. If it is the newest catalog, the next check can retry.

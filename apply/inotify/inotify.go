@@ -41,6 +41,14 @@ const (
 // maxTree is the number of directories that are watched below one path.
 const maxTree = 10000
 
+// A Change is the result of events.
+type Change struct {
+	Paths []Path // they may have changed
+	All   bool   // the kernel has dropped events, so every path may have changed
+	// Lost are the paths that could be watched before and cannot be watched now, with the reason. Paths has them, too.
+	Lost map[Path]error
+}
+
 // A Path is a path to watch. Name is absolute and clean.
 type Path struct {
 	Name string
@@ -57,6 +65,7 @@ type Watcher struct {
 	watches map[int32]*watch
 	// lost are the paths that cannot be watched, with the reason.
 	lost map[Path]error
+	most int // directories below one path
 }
 
 // A watch is a watched inode.
@@ -75,7 +84,7 @@ func New() (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("files cannot be watched: %w", err)
 	}
-	return &Watcher{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, paths: make(map[Path]bool), watches: make(map[int32]*watch), lost: make(map[Path]error)}, nil
+	return &Watcher{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, paths: make(map[Path]bool), watches: make(map[int32]*watch), lost: make(map[Path]error), most: maxTree}, nil
 }
 
 // Close ends the Watcher, and Run.
@@ -104,9 +113,8 @@ func (w *Watcher) Set(paths []Path) map[Path]error {
 	return maps.Clone(w.lost)
 }
 
-// Run reads events until Close, and calls changed with the paths that may have changed, or with all set after the
-// kernel has dropped events. The error is an error of reading; nil after Close.
-func (w *Watcher) Run(changed func(paths []Path, all bool)) error {
+// Run reads events until Close, and calls changed with their result. The error is an error of reading; nil after Close.
+func (w *Watcher) Run(changed func(Change)) error {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := w.file.Read(buffer)
@@ -120,20 +128,21 @@ func (w *Watcher) Run(changed func(paths []Path, all bool)) error {
 		if err != nil { // nothing is known about the events behind it
 			events = append(events, event{wd: -1, mask: unix.IN_Q_OVERFLOW})
 		}
-		if paths, all := w.take(events); all || len(paths) > 0 {
-			changed(paths, all)
+		if c := w.take(events); c.All || len(c.Paths) > 0 {
+			changed(c)
 		}
 	}
 }
 
-// take handles events. It returns the paths that may have changed.
-func (w *Watcher) take(events []event) (list []Path, all bool) {
+// take handles events.
+func (w *Watcher) take(events []event) Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var c Change
 	touched, moved := make(map[Path]bool), make(map[Path]bool)
 	for _, e := range events {
 		if e.mask&unix.IN_Q_OVERFLOW != 0 {
-			all = true
+			c.All = true
 			continue
 		}
 		at := w.watches[e.wd]
@@ -162,9 +171,10 @@ func (w *Watcher) take(events []event) (list []Path, all bool) {
 			delete(w.watches, e.wd)
 		}
 	}
-	if all {
+	if c.All {
 		moved = w.paths
 	}
+	before := maps.Clone(w.lost)
 	for p := range moved {
 		w.forget(p)
 		w.follow(p)
@@ -172,7 +182,16 @@ func (w *Watcher) take(events []event) (list []Path, all bool) {
 	if len(moved) > 0 {
 		w.drop()
 	}
-	return slices.Collect(maps.Keys(touched)), all
+	for p, err := range w.lost {
+		if before[p] == nil {
+			if c.Lost == nil {
+				c.Lost = make(map[Path]error)
+			}
+			c.Lost[p] = err
+		}
+	}
+	c.Paths = slices.Collect(maps.Keys(touched))
+	return c
 }
 
 // all returns the paths that use a watch.
@@ -219,7 +238,7 @@ func (w *Watcher) follow(p Path) {
 		err = w.along(p, real)
 	}
 	if err == nil && p.Tree {
-		left := maxTree
+		left := w.most
 		err = w.below(p, p.Name, &left)
 	}
 	if err != nil {
@@ -270,7 +289,7 @@ func (w *Watcher) along(p Path, name string) error {
 // below watches a directory and all directories below it.
 func (w *Watcher) below(p Path, dir string, left *int) error {
 	if *left--; *left < 0 {
-		return fmt.Errorf("there are more than %d directories in it", maxTree)
+		return fmt.Errorf("there are more than %d directories in it", w.most)
 	}
 	at, err := w.add(dir, names|contents)
 	if at == nil {

@@ -21,12 +21,15 @@ func watching(t *testing.T, paths ...Path) (w *Watcher, next func(t *testing.T, 
 	changes := make(chan string, 1000)
 	done := make(chan error)
 	go func() {
-		done <- w.Run(func(paths []Path, all bool) {
-			if all {
+		done <- w.Run(func(c Change) {
+			if c.All {
 				changes <- "all"
 			}
-			for _, p := range paths {
+			for _, p := range c.Paths {
 				changes <- p.Name
+			}
+			for p := range c.Lost {
+				changes <- "lost " + p.Name
 			}
 		})
 	}()
@@ -161,6 +164,26 @@ func TestTree(t *testing.T) {
 }
 
 // TestSet replaces the paths: the watches of old paths are removed.
+// TestLost makes more directories below a path than are watched.
+func TestLost(t *testing.T) {
+	top := t.TempDir()
+	w, next := watching(t)
+	w.most = 3
+	if lost := w.Set([]Path{{Name: top, Tree: true}}); len(lost) > 0 {
+		t.Fatal(lost)
+	}
+	for _, name := range []string{"a", "b"} {
+		do(t, os.Mkdir(filepath.Join(top, name), 0o755))
+		next(t, top)
+	}
+	do(t, os.Mkdir(filepath.Join(top, "c"), 0o755))
+	next(t, "lost "+top)
+	do(t, os.Remove(filepath.Join(top, "c")))
+	next(t, top)
+	do(t, os.Mkdir(filepath.Join(top, "d"), 0o755))
+	next(t, "lost "+top)
+}
+
 func TestSet(t *testing.T) {
 	top := t.TempDir()
 	a, b := filepath.Join(top, "a"), filepath.Join(top, "b")
@@ -197,8 +220,8 @@ func TestNoise(t *testing.T) {
 	if len(events) == 0 {
 		t.Error("the new name has no event")
 	}
-	if paths, all := w.take(events); len(paths) > 0 || all {
-		t.Errorf("%v %v", paths, all)
+	if c := w.take(events); len(c.Paths) > 0 || c.All {
+		t.Errorf("%v", c)
 	}
 	w.Close()
 }
@@ -230,7 +253,7 @@ func TestOverflow(t *testing.T) {
 	before := len(w.watches)
 	events, err := parse(raw(-1, unix.IN_Q_OVERFLOW, ""))
 	do(t, err)
-	if _, all := w.take(events); !all {
+	if !w.take(events).All {
 		t.Error("the overflow is not reported")
 	}
 	if len(w.watches) != before+1 {

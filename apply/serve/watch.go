@@ -485,17 +485,22 @@ func (a *attached) ticks(now time.Time) (refs []catalog.Ref, next time.Duration)
 }
 
 // touch takes changes of files.
-func (a *attached) touch(paths []inotify.Path, all bool) {
-	if all {
+func (a *attached) touch(c inotify.Change) {
+	if c.All {
 		a.loop.TouchAll()
 	}
 	var refs []catalog.Ref
 	a.mu.Lock()
-	for _, p := range paths {
+	for _, p := range c.Paths {
 		refs = append(refs, a.byPath[p]...)
 	}
+	byPath := a.byPath
 	a.mu.Unlock()
 	a.loop.Touch(refs...)
+	for p, err := range c.Lost {
+		a.poll(byPath[p])
+		a.warn("%s cannot be watched any more, so its resources are checked once a minute: %v", p.Name, err)
+	}
 }
 
 // poll lets resources be checked from time to time.

@@ -64,13 +64,13 @@ func observe(t *testing.T, sources []resource.Watch) *observer {
 	return o
 }
 
-func (o *observer) take(paths []inotify.Path, all bool) {
-	if all {
+func (o *observer) take(c inotify.Change) {
+	if c.All {
 		o.t.Error("the kernel has dropped events")
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, p := range paths {
+	for _, p := range c.Paths {
 		i := slices.IndexFunc(o.signs[:], func(s sign) bool { return s.path == p.Name })
 		if i < 0 {
 			o.touched = append(o.touched, p.Name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -98,6 +99,12 @@ type Identity struct {
 	Groups []uint32
 }
 
+// Limits of programs for which no other limit is known. Puppet has none, so a program that hangs stops its run for ever.
+const (
+	QueryLimit  = 10 * time.Minute // of programs that read, some of them from servers
+	ChangeLimit = 2 * time.Hour    // of programs that change the host, such as package managers
+)
+
 // ErrTimeout is the error of a program that ran longer than its Timeout.
 var ErrTimeout = errors.New("timed out")
 
@@ -148,6 +155,9 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, fmt.Errorf("the program %s is missing", c.Argv[0])
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {

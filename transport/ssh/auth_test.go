@@ -52,8 +52,10 @@ func startAgent(t *testing.T) (string, agent.ExtendedAgent) {
 	return socket, conn.client
 }
 
+// sshKeygen makes a key. A passphrase gets one round, because the default of 16 to 24 takes seconds with the race detector.
 func sshKeygen(t *testing.T, args ...string) {
 	t.Helper()
+	args = append([]string{"-a", "1"}, args...)
 	if out, err := exec.Command("ssh-keygen", args...).CombinedOutput(); err != nil {
 		t.Fatalf("ssh-keygen %q: %v\n%s", args, err, out)
 	}

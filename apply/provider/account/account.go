@@ -23,9 +23,9 @@ import (
 func run(ctx context.Context, h *resource.Host, stdin string, program string, args ...string) error {
 	path := h.Find(program)
 	if path == "" {
-		return fmt.Errorf("%s: the program is not installed", program)
+		return fmt.Errorf("the program %s is missing", program)
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{path}, args...), Env: h.Environ(), Stdin: []byte(stdin)})
+	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{path}, args...), Env: h.Environ(), Stdin: []byte(stdin), Timeout: resource.ChangeLimit})
 	if err != nil {
 		return fmt.Errorf("%s: %v", program, err)
 	}

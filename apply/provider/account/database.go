@@ -69,7 +69,7 @@ func getent(ctx context.Context, h *resource.Host, table string, names []string,
 	if program == "" || len(names) == 0 {
 		return nil
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{program, table}, names...), Env: h.Environ()})
+	out, err := h.Run(ctx, &resource.Command{Argv: append([]string{program, table}, names...), Env: h.Environ(), Timeout: resource.QueryLimit})
 	if err != nil {
 		return fmt.Errorf("getent %s: %v", table, err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"bolt/apply/provider/login"
 	"bolt/apply/resource"
+	"bolt/internal/safetext"
 )
 
 // Type returns the type cron.
@@ -233,7 +234,7 @@ func write(ctx context.Context, h *resource.Host, user string, works []resource.
 		return err
 	}
 	if out.Code != 0 {
-		return fmt.Errorf("crontab exited with code %d: %s", out.Code, strings.TrimSpace(string(out.Stdout)))
+		return fmt.Errorf("crontab exited with code %d: %s", out.Code, safetext.Message(strings.TrimSpace(string(out.Stdout))))
 	}
 	return nil
 }
@@ -295,7 +296,7 @@ func crontab(ctx context.Context, h *resource.Host, user, arg string) *resource.
 	if u, err := login.FindUser(ctx, h, user); err != nil || int(u.UID) != os.Geteuid() {
 		argv = append(argv, "-u", user)
 	}
-	return &resource.Command{Argv: append(argv, arg), Env: append(slices.Clone(h.Env), "LC_ALL=C"), Combined: true}
+	return &resource.Command{Argv: append(argv, arg), Env: append(slices.Clone(h.Env), "LC_ALL=C"), Combined: true, Timeout: resource.QueryLimit}
 }
 
 // read reads the crontab of a user. It is empty if the user does not exist or cannot have a crontab: both can
@@ -317,7 +318,7 @@ func read(ctx context.Context, h *resource.Host, user string) (table, error) {
 	case strings.Contains(text, "no crontab for"), strings.Contains(text, "not allowed to"), strings.Contains(text, "No such file or directory"):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("the crontab of %s cannot be read: crontab exited with code %d: %s", user, out.Code, strings.TrimSpace(text))
+	return nil, fmt.Errorf("the crontab of %s cannot be read: crontab exited with code %d: %s", user, out.Code, safetext.Message(strings.TrimSpace(text)))
 }
 
 // Watch implements resource.Watcher. crontab(1) keeps the tables in directories that differ between systems.

@@ -118,7 +118,7 @@ func (t *table) ask(ctx context.Context, h *resource.Host, d database, key strin
 	if getent == "" {
 		return
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{getent, d.name(), key}, Env: h.Environ()})
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{getent, d.name(), key}, Env: h.Environ(), Timeout: resource.QueryLimit})
 	if err == nil && out.Code == 0 {
 		line, _, _ := strings.Cut(string(out.Stdout), "\n")
 		t.add(line)

@@ -148,7 +148,7 @@ func (f *item) dress(t *temp, old *state) error {
 // checkCommand runs validate_cmd for a file.
 func (f *item) checkCommand(ctx context.Context, h *resource.Host, path string) error {
 	line := strings.ReplaceAll(f.validate, f.mark, quoted(path))
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{"/bin/sh", "-c", line}, Env: h.Environ(), Dir: "/"})
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{"/bin/sh", "-c", line}, Env: h.Environ(), Dir: "/", Timeout: resource.QueryLimit})
 	switch {
 	case err != nil:
 		return fmt.Errorf("validate_cmd: %w", err)

@@ -61,7 +61,7 @@ func FindGroup(ctx context.Context, h *resource.Host, name string) (uint32, erro
 
 // Groups returns the numbers of all groups of a user.
 func Groups(ctx context.Context, h *resource.Host, u *User) ([]uint32, error) {
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{"id", "-G", "--", u.Name}, Env: h.Env})
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{"id", "-G", "--", u.Name}, Env: h.Env, Timeout: resource.QueryLimit})
 	if err == nil && out.Code == 0 {
 		var groups []uint32
 		for _, word := range strings.Fields(string(out.Stdout)) {
@@ -142,7 +142,7 @@ func find(ctx context.Context, h *resource.Host, database, key string, fields in
 	if h.Root != "" || key == "" || strings.HasPrefix(key, "-") {
 		return nil, ErrUnknown
 	}
-	out, err := h.Run(ctx, &resource.Command{Argv: []string{"getent", database, key}, Env: h.Env})
+	out, err := h.Run(ctx, &resource.Command{Argv: []string{"getent", database, key}, Env: h.Env, Timeout: resource.QueryLimit})
 	if err != nil || out.Code != 0 { // also where there is no getent
 		return nil, ErrUnknown
 	}

@@ -14,6 +14,7 @@ import (
 
 	"bolt/apply/provider/textfile"
 	"bolt/apply/resource"
+	"bolt/internal/safetext"
 )
 
 // Type returns the type mount.
@@ -188,12 +189,12 @@ func (x *item) again(ctx context.Context, h *resource.Host) error {
 }
 
 func run(ctx context.Context, h *resource.Host, argv ...string) error {
-	out, err := h.Run(ctx, &resource.Command{Argv: argv, Env: h.Env, Session: true, Combined: true})
+	out, err := h.Run(ctx, &resource.Command{Argv: argv, Env: h.Env, Session: true, Combined: true, Timeout: resource.ChangeLimit})
 	if err != nil {
 		return err
 	}
 	if out.Code != 0 {
-		return fmt.Errorf("%s exited with code %d: %s", strings.Join(argv, " "), out.Code, strings.TrimSpace(string(out.Stdout)))
+		return fmt.Errorf("%s exited with code %d: %s", strings.Join(argv, " "), out.Code, safetext.Message(strings.TrimSpace(string(out.Stdout))))
 	}
 	return nil
 }

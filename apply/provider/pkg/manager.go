@@ -122,7 +122,7 @@ func newCall(h *resource.Host, m *manager, command string) (*call, error) {
 
 // query runs a program that changes nothing. Its exit code is looked at by the caller.
 func (c *call) query(ctx context.Context, argv ...string) (*resource.Output, error) {
-	out, err := c.Run(ctx, &resource.Command{Argv: c.argv(argv), Env: c.Environ(environment...)})
+	out, err := c.Run(ctx, &resource.Command{Argv: c.argv(argv), Env: c.Environ(environment...), Timeout: resource.QueryLimit})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %v", argv[0], err)
 	}
@@ -148,7 +148,7 @@ func (c *call) feed(ctx context.Context, stdin string, argv []string, ok ...int)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	out, err := c.Run(ctx, &resource.Command{Argv: c.argv(argv), Env: c.Environ(environment...), Stdin: []byte(stdin), Session: true})
+	out, err := c.Run(ctx, &resource.Command{Argv: c.argv(argv), Env: c.Environ(environment...), Stdin: []byte(stdin), Session: true, Timeout: resource.ChangeLimit})
 	if err != nil {
 		return fmt.Errorf("%s: %v", argv[0], err)
 	}

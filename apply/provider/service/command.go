@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bolt/apply/resource"
+	"bolt/internal/safetext"
 )
 
 // A command is an argument list, or a line for the shell.
@@ -30,7 +31,7 @@ func (c command) String() string {
 
 // run runs a command to its end, also if the connection is lost.
 func run(ctx context.Context, h *resource.Host, c command) (*resource.Output, error) {
-	r := &resource.Command{Argv: c.argv, Env: env(h), Session: true, Combined: true}
+	r := &resource.Command{Argv: c.argv, Env: env(h), Session: true, Combined: true, Timeout: resource.ChangeLimit}
 	if c.secret { // the arguments of a program can be seen by all users of the host
 		const name = "_bolt_line"
 		r.Argv = []string{"/bin/sh", "-c", name + `_=$` + name + `; unset ` + name + `; eval "$` + name + `_"`}
@@ -49,7 +50,7 @@ func must(ctx context.Context, h *resource.Host, c command) error {
 	if err != nil || out.Code == 0 {
 		return err
 	}
-	printed := strings.TrimSpace(string(out.Stdout))
+	printed := safetext.Message(strings.TrimSpace(string(out.Stdout)))
 	if c.secret || printed == "" {
 		return fmt.Errorf("%s exited with code %d", c, out.Code)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bolt/apply/resource"
+	"bolt/internal/safetext"
 )
 
 // openrc is the manager of Alpine and Gentoo.
@@ -39,7 +40,7 @@ func (openrc) enabled(ctx context.Context, h *resource.Host, x *item) error {
 		return err
 	}
 	if out.Code != 0 {
-		return fmt.Errorf("/bin/rc-status -C -a exited with code %d: %s", out.Code, strings.TrimSpace(string(out.Stdout)))
+		return fmt.Errorf("/bin/rc-status -C -a exited with code %d: %s", out.Code, safetext.Message(strings.TrimSpace(string(out.Stdout))))
 	}
 	x.state.enabled = inRunlevel(string(out.Stdout), x.name)
 	return nil

@@ -88,7 +88,7 @@ func show(ctx context.Context, h *resource.Host, items []*item) map[string]unit 
 
 // query runs a program whose output is read.
 func query(ctx context.Context, h *resource.Host, argv ...string) (*resource.Output, error) {
-	return h.Run(ctx, &resource.Command{Argv: argv, Env: append(env(h), "LC_ALL=C")})
+	return h.Run(ctx, &resource.Command{Argv: argv, Env: append(env(h), "LC_ALL=C"), Timeout: resource.QueryLimit})
 }
 
 // areEnabled queries how services are enabled with one command. UnitFileState is not sufficient: it is the state at

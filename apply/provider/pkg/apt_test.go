@@ -243,7 +243,11 @@ func TestRefused(t *testing.T) {
 		m.Want(c.params, m.Apply(false, `Package[p] {`+c.params+`}`), "refused: Package[p]: "+c.want)
 	}
 	m.Want("no manager", m.Apply(false, "Package[p]"), `Package[p] failed: the system "" has no package manager that bolt knows. Set the parameter provider`)
-	m.Want("no program", m.Apply(false, `Package[p] {"provider":"gem"}`), "Package[p] failed: the host does not have the package manager gem")
+	m.Want("no program", m.Apply(false, `Package[p] {"provider":"gem"}`), "Package[p] failed package_installed: change of ensure from absent to present failed: the host does not have the package manager gem")
+	const pip = `{"provider":"pip","command":"/opt/app/bin/pip"`
+	m.Want("noop before another resource makes the program", m.Apply(true, `Package[a] `+pip+`}`, `Package[b] `+pip+`,"ensure":"latest"}`, `Package[c] `+pip+`,"ensure":"absent"}`),
+		"Package[a] noop package_installed\nPackage[b] noop package_installed\nPackage[c] unchanged")
+	m.Want("no command", m.Apply(false, `Package[a] `+pip+`,"ensure":"1.0"}`), "Package[a] failed package_installed: change of ensure from absent to 1.0 failed: the host does not have the program /opt/app/bin/pip")
 }
 
 // The manager depends on the system first, and on the programs that it has.

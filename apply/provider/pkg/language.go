@@ -197,7 +197,7 @@ func (gem) change(ctx context.Context, c *call, o operation, items []*item) erro
 		return err
 	}
 	if it.is.installed() == (o == remove) {
-		return errors.New("gem reported success, and the package is " + it.is.String())
+		return errors.New("gem reported success, and the package is " + it.shown())
 	}
 	return nil
 }

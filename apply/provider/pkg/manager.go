@@ -3,8 +3,10 @@ package pkg
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +32,7 @@ type manager struct {
 	several  bool     // several versions of a package are a normal state
 	single   bool     // a transaction has one package
 	sourced  bool     // it installs from files only
+	language bool     // its packages are those of a language, and another package can bring the program
 	foresees bool     // it knows the candidates of packages that are not installed, too
 	trusted  bool     // its exit code says whether the packages are as wanted
 	// compare orders versions, as strings.Compare; nil if ranges of versions cannot be wanted.
@@ -84,10 +87,10 @@ func managers() map[string]*manager {
 		{name: "zypper", programs: []string{"zypper"}, versions: true, virtual: true, compare: compareRPM, wanted: wantedRPM, driver: zypper{}},
 		{name: "apk", programs: []string{"apk"}, versions: true, purges: true, virtual: true, driver: apk{}},
 		{name: "pacman", programs: []string{"pacman"}, purges: true, virtual: true, driver: pacman{}},
-		{name: "pip", programs: []string{"pip", "pip-python", "pip2", "pip-2"}, versions: true, trusted: true, compare: compareDotted, driver: pip{}},
-		{name: "pip3", programs: []string{"pip3"}, versions: true, trusted: true, compare: compareDotted, driver: pip{}},
-		{name: "gem", programs: []string{"gem"}, versions: true, several: true, single: true, trusted: true, compare: compareDotted, driver: gem{}},
-		{name: "npm", programs: []string{"npm"}, versions: true, trusted: true, driver: npm{}},
+		{name: "pip", programs: []string{"pip", "pip-python", "pip2", "pip-2"}, language: true, versions: true, trusted: true, compare: compareDotted, driver: pip{}},
+		{name: "pip3", programs: []string{"pip3"}, language: true, versions: true, trusted: true, compare: compareDotted, driver: pip{}},
+		{name: "gem", programs: []string{"gem"}, language: true, versions: true, several: true, single: true, trusted: true, compare: compareDotted, driver: gem{}},
+		{name: "npm", programs: []string{"npm"}, language: true, versions: true, trusted: true, driver: npm{}},
 	} {
 		m[x.name] = x
 	}
@@ -110,15 +113,22 @@ type call struct {
 	program string
 }
 
+// newCall finds the program of a manager. If it does not exist, the error is errNoProgram.
 func newCall(h *resource.Host, m *manager, command string) (*call, error) {
-	if command == "" {
-		command = h.Find(m.programs...)
-	}
-	if command == "" {
-		return nil, fmt.Errorf("the host does not have the package manager %s", m.name)
+	switch {
+	case command == "":
+		if command = h.Find(m.programs...); command == "" {
+			return nil, fmt.Errorf("%w the package manager %s", errNoProgram, m.name)
+		}
+	case path.IsAbs(command):
+		if _, err := os.Stat(h.Path(command)); err != nil {
+			return nil, fmt.Errorf("%w the program %s", errNoProgram, command)
+		}
 	}
 	return &call{h, m, command}, nil
 }
+
+var errNoProgram = errors.New("the host does not have")
 
 // query runs a program that changes nothing. Its exit code is looked at by the caller.
 func (c *call) query(ctx context.Context, argv ...string) (*resource.Output, error) {

@@ -88,6 +88,15 @@ func (s *state) String() string {
 	return "purged"
 }
 
+// shown is the state for people. As in Puppet, a manager that does not purge has no state purged.
+func (it *item) shown() string {
+	s := it.is.String()
+	if s == "purged" && !it.m.purges {
+		return "absent"
+	}
+	return s
+}
+
 // New implements resource.Type.
 func (packages) New(r *resource.Resource) (resource.Item, error) {
 	it := &item{r: r}
@@ -267,7 +276,7 @@ func (it *item) Plan() ([]resource.Change, error) {
 }
 
 func (it *item) change() resource.Change {
-	c := resource.Change{Property: "ensure", Name: "package_changed", Is: it.is.String()}
+	c := resource.Change{Property: "ensure", Name: "package_changed", Is: it.shown()}
 	switch it.wish {
 	case absent:
 		c.Name, c.Should = "package_removed", "absent"

@@ -90,6 +90,7 @@ Package[rake] unchanged
 Package[typescript] noop package_changed`)
 	m.Apply(false, `Package[other] {"provider":"npm"}`, `Package[@scope/x] {"provider":"npm","ensure":"1.2.3"}`, `Package[typescript] {"provider":"npm","ensure":"latest"}`)
 	m.Want("one transaction", m.Argv[len(m.Argv)-1], "npm install --global other @scope/x@1.2.3 typescript@latest")
+	m.Write("opt/ruby/bin/gem", "", 0o755)
 	m.Apply(false, `Package[puma] {"provider":"gem","ensure":">=6.0 <7","command":"/opt/ruby/bin/gem"}`)
 	m.Want("gem with a range", m.Argv[1], "gem install -v >= 6.0, < 7 --no-document puma")
 }

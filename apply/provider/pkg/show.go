@@ -34,7 +34,7 @@ func (t packages) Show(ctx context.Context, h *resource.Host, name string) (list
 		if name == "" && !it.is.installed() {
 			continue
 		}
-		params := ordered.Of("ensure", it.is.String())
+		params := ordered.Of("ensure", it.shown())
 		if it.is.held {
 			params.Set("mark", "hold")
 		}

@@ -65,6 +65,14 @@ func readAll(ctx context.Context, h *resource.Host, list []*item) []error {
 
 func readGroup(ctx context.Context, h *resource.Host, command string, group []*item) error {
 	c, err := newCall(h, group[0].m, command)
+	if errors.Is(err, errNoProgram) && group[0].m.language {
+		// Without pip, no package of pip is there. With noop, another resource can make the program later. Otherwise, the
+		// installation fails with this error.
+		for _, it := range group {
+			it.is = state{}
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -225,7 +233,7 @@ func (t *transaction) run(ctx context.Context, items []*item) {
 	case len(rest) == 0:
 	case err == nil:
 		for _, it := range rest {
-			t.errs[it] = errors.New(t.manager.name + " reported success, and the package is " + it.is.String())
+			t.errs[it] = errors.New(t.manager.name + " reported success, and the package is " + it.shown())
 		}
 	case len(items) == 1 || errors.As(err, &lock) || ctx.Err() != nil:
 		t.fail(rest, err)

@@ -43,6 +43,9 @@ krb5kdc krb5-kdc
 kadmin.local krb5-admin-server
 kinit krb5-user
 zsh zsh
+locale-gen locales
+nft nftables
+/usr/share/python-wheels python3-venv
 /usr/lib/postgresql postgresql
 mariadbd mariadb-server
 /usr/share/puppetdb/puppetdb.jar puppetdb dbconfig-no-thanks

@@ -15,6 +15,7 @@ const inRoot = `
 mount -t tmpfs tmpfs "$5" && mkdir "$5/upper" "$5/work" "$5/root"
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$5/upper,workdir=$5/work" "$5/root"
 mount -t proc proc "$5/root/proc"
+[ -e "$5/root/dev/null" ] || mount --rbind /dev "$5/root/dev"
 cp -r "$2" "$5/root/srv/project" && cp "$3" "$5/root/usr/local/bin/bolt"
 chroot "$5/root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root BOLT_POOL=off /bin/sh -ec "$4"
 `

@@ -112,7 +112,7 @@ Package[demo-old] changed package_installed
 Package[demo-virtual] unchanged
 `
 	m.Want("noop", m.Apply(true, resources...), strings.ReplaceAll(want, " changed ", " noop ")+"Package[no-such-package] noop package_installed")
-	m.Want("first", m.Apply(false, resources...), want+"Package[no-such-package] failed package_installed: change of ensure from purged to present failed: zypper: exit code 104: No provider of 'no-such-package' found.")
+	m.Want("first", m.Apply(false, resources...), want+"Package[no-such-package] failed package_installed: change of ensure from absent to present failed: zypper: exit code 104: No provider of 'no-such-package' found.")
 	m.Want("states", m.Shell(rpmStates), "demo-a 1.5\ndemo-b 1:2.0\ndemo-c 1.5\ndemo-multi 1.0\ndemo-old 1.0")
 	if second := m.Apply(false, resources...); strings.Contains(second, " changed") {
 		t.Error(second)
@@ -178,7 +178,7 @@ pip3 -q install --root-user-action=ignore --break-system-packages --no-index --f
 	}
 	resources := []string{p("Demo.A", `,"ensure":">=1.0 <1.10"`), p("demo-b", `,"ensure":"latest"`), p("demo_c", `,"ensure":"1.5"`), p("no-such-package", "")}
 	got := m.Apply(false, resources...)
-	for _, want := range []string{"Package[Demo.A] changed package_installed", "Package[demo-b] changed package_changed", "Package[demo_c] changed package_changed", "Package[no-such-package] failed package_installed: change of ensure from purged to present failed: pip3: exit code 1: "} {
+	for _, want := range []string{"Package[Demo.A] changed package_installed", "Package[demo-b] changed package_changed", "Package[demo_c] changed package_changed", "Package[no-such-package] failed package_installed: change of ensure from absent to present failed: pip3: exit code 1: "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -198,7 +198,7 @@ gem install -q --local --no-document demo-b-1.0.gem >/dev/null`)
 	p := func(name, params string) string { return `Package[` + name + `] {"provider":"gem"` + params + `}` }
 	resources := []string{p("demo-a", `,"ensure":"1.0","source":"/srv/demo-a-1.0.gem"`), p("demo-b", `,"ensure":">=2.0","source":"/srv/demo-b-2.0.gem"`), p("demo-none", `,"source":"/srv/none.gem","install_options":"--local"`)}
 	got := m.Apply(false, resources...)
-	for _, want := range []string{"Package[demo-a] changed package_installed", "Package[demo-b] changed package_changed", "Package[demo-none] failed package_installed: change of ensure from purged to present failed: gem: exit code "} {
+	for _, want := range []string{"Package[demo-a] changed package_installed", "Package[demo-b] changed package_changed", "Package[demo-none] failed package_installed: change of ensure from absent to present failed: gem: exit code "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -218,7 +218,7 @@ npm -s install --global --offline /srv/demo-b-1.0.0.tgz`)
 	}
 	resources := []string{p("demo-a", `,"source":"/srv/demo-a-1.0.0.tgz"`), p("demo-b", `,"ensure":"2.0.0","source":"/srv/demo-b-2.0.0.tgz"`), p("demo-none", "")}
 	got := m.Apply(false, resources...)
-	for _, want := range []string{"Package[demo-a] changed package_installed", "Package[demo-b] changed package_changed", "Package[demo-none] failed package_installed: change of ensure from purged to present failed: npm: exit code 1: "} {
+	for _, want := range []string{"Package[demo-a] changed package_installed", "Package[demo-b] changed package_changed", "Package[demo-none] failed package_installed: change of ensure from absent to present failed: npm: exit code 1: "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -18,6 +18,7 @@ import (
 	"bolt/apply/provider/firewall"
 	"bolt/apply/provider/firewalld"
 	"bolt/apply/provider/host"
+	"bolt/apply/provider/htpasswd"
 	"bolt/apply/provider/httpcheck"
 	"bolt/apply/provider/ini"
 	"bolt/apply/provider/javaks"
@@ -77,6 +78,7 @@ func All() map[string]resource.Type {
 		"Firewalld_zone":               firewalld.Zone(),
 		"Group":                        account.Group(),
 		"Host":                         host.Type(),
+		"Htpasswd":                     htpasswd.Type(),
 		"Http_check":                   httpcheck.Type(),
 		"Ini_setting":                  ini.Setting(),
 		"Ini_subsetting":               ini.Subsetting(),

@@ -137,6 +137,7 @@ keytool -importcert -noprompt -alias a -file c.crt -keystore ks -storepass chang
 		{"Java_ks", "a:" + in("ks"), ordered.Of("ensure", "latest", "certificate", in("c.crt"), "password", "changeit"), "keytool -delete -alias a -keystore ks -storepass changeit", false},
 		{"X509_cert", in("c.crt"), ordered.Of("ensure", "present", "force", true, "private_key", in("k.pem")), "echo >>k.pem", false},
 		{"Postgresql_conf", "p", ordered.Of("key", "port", "value", "1", "target", in("a.conf")), "sed -i s/1/2/ a.conf", false},
+		{"Htpasswd", "u", ordered.Of("cryptpasswd", "h", "target", in("users")), "echo u:h >users", false},
 		{"Archive", in("a.tgz"), ordered.Of("source", "/srv/a.tgz", "checksum_type", "md5", "checksum", "401b30e3b8b5d629635a5c613cdb7919"), "rm a.tgz", false},
 		{"Systemd_purge_units", files, ordered.Of(), "echo '# Deployed with puppet' >a.service", false},
 	} {

@@ -135,6 +135,11 @@ head -c 20000 /dev/urandom >big; mkdir in; cp big in/made; tar czf a.tgz -C in m
 		{name: "postgresql_conf", setup: "printf 'port = 1\n' >a.conf; chmod 640 a.conf", resource: `Postgresql_conf[p] {"key":"port","value":"2","target":"DISK/a.conf"}`, path: "DISK/a.conf",
 			check: `test "$(cat a.conf; stat -c %a a.conf)" = "port = 2
 640" && echo right`},
+		{name: "htpasswd", setup: "echo a:b >users; chmod 640 users", resource: `Htpasswd[u] {"cryptpasswd":"h","target":"DISK/users"}`, path: "DISK/users",
+			check: `test "$(cat users; stat -c %a users)" = "a:b
+# Puppet Name: u
+u:h
+640" && echo right`},
 		{name: "ssl_pkey", resource: `Ssl_pkey[DISK/k.pem] {"ensure":"present","authentication":"ec"}`, path: "DISK/k.pem", check: "openssl pkey -noout -in k.pem && echo right"},
 		{name: "dhparam", resource: `Dhparam[DISK/d.pem] {"ensure":"present","fastmode":true}`, path: "DISK/d.pem", check: "openssl dhparam -noout -in d.pem && echo right"},
 		{name: "x509_request", setup: "cp SOURCE/old.csr a.csr", resource: `X509_request[DISK/a.csr] {"ensure":"present","force":true,"private_key":"SOURCE/k.pem","template":"SOURCE/t.cnf"}`, path: "DISK/a.csr",

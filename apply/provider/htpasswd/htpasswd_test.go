@@ -1,0 +1,192 @@
+package htpasswd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bolt/apply/provider/hosttest"
+	"bolt/apply/resource"
+	"bolt/catalog"
+	"bolt/format/ordered"
+)
+
+func types() map[string]resource.Type { return map[string]resource.Type{"Htpasswd": Type()} }
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func named(user, name string) *resource.Resource {
+	return &resource.Resource{Ref: catalog.Ref{Type: "Htpasswd", Title: name}, Params: ordered.Of("username", user)}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestApply(t *testing.T) {
+	const start = "# top\n# Puppet Name: ann\nann:h1\n\nbob:h2\r\n # Puppet Name: no\neve:h3:Eve\nbob:h9\n# Puppet Name: of none\n# Puppet Name: gone\ngone:h4"
+	for _, c := range []struct {
+		name      string
+		resources []string
+		out, want string // want "" for start
+	}{
+		{"in the desired state", []string{`Htpasswd[ann] {"cryptpasswd":"h1"}`, `Htpasswd[x] {"username":"bob","cryptpasswd":"h2"}`, `Htpasswd[eve] {"cryptpasswd":"h3:Eve"}`, `Htpasswd[gone] {}`, `Htpasswd[none] {"ensure":"absent"}`}, "", ""},
+		{"create", []string{`Htpasswd[new] {"cryptpasswd":"$apr1$x$y"}`, `Htpasswd[other] {"username":"u v","cryptpasswd":"h"}`}, "Htpasswd[new] changed htpasswd_created\nHtpasswd[other] changed htpasswd_created\n",
+			start + "\n# Puppet Name: new\nnew:$apr1$x$y\n# Puppet Name: other\nu v:h\n"},
+		{"change a line of a resource", []string{`Htpasswd[ann] {"cryptpasswd":"new"}`}, "Htpasswd[ann] changed cryptpasswd([old hash redacted] -> [new hash redacted])\n", strings.Replace(start, "ann:h1", "ann:new", 1) + "\n"},
+		{"change a line of no resource, and remove a second line", []string{`Htpasswd[bob] {"cryptpasswd":"new"}`}, "Htpasswd[bob] changed cryptpasswd([old hash redacted] -> [new hash redacted])\n",
+			strings.Replace(strings.Replace(start, "bob:h2\r\n", "# Puppet Name: bob\nbob:new\n", 1), "bob:h9\n", "", 1) + "\n"},
+		{"another user", []string{`Htpasswd[ann] {"username":"anna"}`}, "Htpasswd[ann] changed username(ann -> anna)\n", strings.Replace(start, "ann:h1", "anna:h1", 1) + "\n"},
+		{"another user who has a line", []string{`Htpasswd[ann] {"username":"eve","cryptpasswd":"h1"}`}, "Htpasswd[ann] changed username(ann -> eve) cryptpasswd([old hash redacted] -> [new hash redacted])\n",
+			strings.Replace(strings.Replace(start, "# Puppet Name: ann\nann:h1\n", "", 1), "eve:h3:Eve", "# Puppet Name: ann\neve:h1", 1) + "\n"},
+		{"users change their names", []string{`Htpasswd[ann] {"username":"gone","cryptpasswd":"a"}`, `Htpasswd[gone] {"username":"ann","cryptpasswd":"b"}`}, "Htpasswd[ann] changed username(ann -> gone) cryptpasswd([old hash redacted] -> [new hash redacted])\nHtpasswd[gone] changed username(gone -> ann) cryptpasswd([old hash redacted] -> [new hash redacted])\n",
+			strings.Replace(strings.Replace(start, "# Puppet Name: ann\nann:h1\n", "", 1), "# Puppet Name: gone\ngone:h4", "# Puppet Name: ann\ngone:a\n# Puppet Name: gone\nann:b\n", 1)},
+		{"remove", []string{`Htpasswd[ann] {"ensure":"absent"}`, `Htpasswd[b] {"ensure":"absent","username":"bob"}`}, "Htpasswd[ann] changed htpasswd_removed\nHtpasswd[b] changed htpasswd_removed\n",
+			"# top\n\n # Puppet Name: no\neve:h3:Eve\n# Puppet Name: of none\n# Puppet Name: gone\ngone:h4\n"},
+		{"a hash is missing", []string{`Htpasswd[new] {}`}, "Htpasswd[new] failed FAILED change of ensure from absent to present failed: a new user needs the parameter cryptpasswd\n", ""},
+		{"one failure", []string{`Htpasswd[new] {}`, `Htpasswd[other] {"cryptpasswd":"h"}`}, "Htpasswd[new] failed FAILED change of ensure from absent to present failed: a new user needs the parameter cryptpasswd\nHtpasswd[other] changed htpasswd_created\n", start + "\n# Puppet Name: other\nother:h\n"},
+		{"two resources about one user", []string{`Htpasswd[ann] {"cryptpasswd":"h5"}`, `Htpasswd[x] {"username":"ann","cryptpasswd":"h6"}`}, "Htpasswd[ann] failed FAILED Htpasswd[x] is about the same user of the file PATH\nHtpasswd[x] failed FAILED Htpasswd[ann] is about the same user of the file PATH\n", ""},
+		{"secret", []string{`Htpasswd[ann] {"cryptpasswd":{"sensitive":"s3cret"}}`}, "Htpasswd[ann] changed cryptpasswd([redacted] -> [redacted])\n", strings.Replace(start, "ann:h1", "ann:s3cret", 1) + "\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := hosttest.Host(t)
+			path := h.Path(defaultTarget)
+			write(t, path, start, 0o640)
+			apply := func(noop bool) string {
+				return strings.ReplaceAll(hosttest.Apply(t, h, types(), noop, c.resources...), path, "PATH")
+			}
+			noop := apply(true)
+			if want := strings.ReplaceAll(c.out, " changed ", " noop "); !strings.Contains(c.out, "needs") && noop != want {
+				t.Errorf("noop:\n%s, want\n%s", noop, want)
+			}
+			if got := read(t, path); got != start {
+				t.Errorf("noop has written %q", got)
+			}
+			if out := apply(false); out != c.out {
+				t.Errorf("got\n%s, want\n%s", out, c.out)
+			}
+			want := c.want
+			if want == "" {
+				want = start
+			}
+			if got := read(t, path); got != want {
+				t.Errorf("file is\n%q, want\n%q", got, want)
+			}
+			if info, _ := os.Stat(path); info.Mode().Perm() != 0o640 {
+				t.Errorf("mode is %o", info.Mode())
+			}
+			if again := apply(false); strings.Contains(again, "changed") {
+				t.Errorf("the second time: %s", again)
+			}
+		})
+	}
+}
+
+// TestTargets: users of one name are in several files, and a new file is private.
+func TestTargets(t *testing.T) {
+	h := hosttest.Host(t)
+	one, two := h.Path("/one"), h.Path("/two")
+	r := []string{`Htpasswd[a] {"username":"u","cryptpasswd":"1","target":"` + one + `"}`, `Htpasswd[b] {"username":"u","cryptpasswd":"2","target":"` + two + `"}`}
+	if out := hosttest.Apply(t, h, types(), false, r...); out != "Htpasswd[a] changed htpasswd_created\nHtpasswd[b] changed htpasswd_created\n" {
+		t.Error(out)
+	}
+	if read(t, one) != "# Puppet Name: a\nu:1\n" || read(t, two) != "# Puppet Name: b\nu:2\n" {
+		t.Errorf("%q %q", read(t, one), read(t, two))
+	}
+	if info, _ := os.Stat(one); info.Mode().Perm() != newMode {
+		t.Errorf("mode is %o", info.Mode())
+	}
+	if out := hosttest.Apply(t, h, types(), false, r...); out != "" {
+		t.Error(out)
+	}
+	if out := hosttest.Apply(t, h, types(), false, `Htpasswd[u] {"cryptpasswd":"1","target":"`+h.Path("/no/dir")+`"}`); !strings.Contains(out, "no such file or directory") {
+		t.Error(out)
+	}
+}
+
+// TestMalformed: a file that is not a password file is not changed, and the error has no part of it.
+func TestMalformed(t *testing.T) {
+	for _, text := range []string{"s3cret\n", "a:b\ns3cret", ":s3cret\n", "a:b\n<s3cret>\n", "a\x00:s3cret\n"} {
+		h := hosttest.Host(t)
+		path := h.Path("/f")
+		write(t, path, text, 0o600)
+		for _, params := range []string{`"cryptpasswd":"h"`, `"ensure":"absent"`} {
+			out := hosttest.Apply(t, h, types(), false, `Htpasswd[a] {`+params+`,"target":"`+path+`"}`)
+			if !strings.Contains(out, path+": line ") || !strings.Contains(out, "is not a password file") || strings.Contains(out, "s3cret") {
+				t.Errorf("%q: %s", text, out)
+			}
+		}
+		if got := read(t, path); got != text {
+			t.Errorf("%q has become %q", text, got)
+		}
+	}
+	h := hosttest.Host(t)
+	if out := hosttest.Apply(t, h, types(), false, `Htpasswd[a] {"cryptpasswd":"h","target":"`+h.Root+`"}`); !strings.Contains(out, "is not a regular file") && !strings.Contains(out, "is a directory") {
+		t.Error(out)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`Htpasswd[a:b] {}`:                                    `The parameter username must be a user name without colons, and without # and blanks at its ends, and is "a:b"`,
+		`Htpasswd[x] {"username":"#a"}`:                       "The parameter username",
+		`Htpasswd[x] {"username":" a"}`:                       "The parameter username",
+		`Htpasswd[x] {"username":"a\nb"}`:                     "The parameter username",
+		`Htpasswd[x] {"username":""}`:                         "The parameter username",
+		`Htpasswd[x] {"name":"a\nb"}`:                         "The parameter name must be one line",
+		`Htpasswd[x] {"cryptpasswd":"a\nb:s3cret"}`:           "The parameter cryptpasswd must be a hash on one line, without blanks at its ends",
+		`Htpasswd[x] {"cryptpasswd":""}`:                      "The parameter cryptpasswd",
+		`Htpasswd[x] {"cryptpasswd":{"sensitive":"s3cret "}}`: "The parameter cryptpasswd",
+		`Htpasswd[x] {"target":"f"}`:                          "The parameter target must be an absolute path",
+	} {
+		if _, err := hosttest.Try(t, hosttest.Host(t), types(), false, text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"a:b\n", "# Puppet Name: a\na:b\r\n\n# c\nb:c:d", "# Puppet Name: a\n# Puppet Name: b \n\na:", "a", ":\n", " #\n\t\n# Puppet Name: x"} {
+		f.Add(s, "a", "x")
+	}
+	f.Fuzz(func(t *testing.T, text, user, name string) {
+		table, err := parse(text)
+		if err != nil {
+			return
+		}
+		if want := strings.TrimSuffix(text, "\n"); strings.TrimSuffix(table.text(), "\n") != want {
+			t.Fatalf("%q is written as %q", text, table.text())
+		}
+		if _, err := (passwords{}).New(named(user, name)); err != nil {
+			return
+		}
+		again, err := parse(table.set(user, name, "hash").text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, e := range again {
+			if e.of(user, name) {
+				n++
+			}
+		}
+		if at := again.find(user, name); n != 1 || again[at].user != user || again[at].hash != "hash" || again[at].name != strings.TrimRight(name, blanks) {
+			t.Errorf("%q with %q of %q is %q", text, user, name, again)
+		}
+		if at := again.remove(user, name).find(user, name); at >= 0 {
+			t.Errorf("%q: the user %q of %q is not removed", text, user, name)
+		}
+	})
+}

@@ -15,14 +15,39 @@ import (
 	"bolt/puppet/value"
 )
 
+// sha1Hash returns the hash of a password as htpasswd -s of Apache stores it.
+func sha1Hash(password value.String) value.Value {
+	sum := sha1.Sum([]byte(password))
+	return value.String("{SHA}" + base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// hashOf returns a function of a password and a salt. Its errors do not show them.
+func hashOf(hash func(password, salt string) (string, error)) func(c *eval.Call, args []value.Value) (value.Value, error) {
+	return func(c *eval.Call, args []value.Value) (value.Value, error) {
+		password, ok := args[0].(value.String)
+		salt, two := args[1].(value.String)
+		if !ok || !two || len(args) != 2 {
+			return nil, invalid(c, "takes two strings")
+		}
+		const rounds = 5000 // of the most expensive hash
+		if err := c.Step(rounds); err != nil {
+			return nil, err
+		}
+		out, err := hash(string(password), string(salt))
+		if err != nil {
+			return nil, invalid(c, "%v", err)
+		}
+		return value.String(out), nil
+	}
+}
+
 func webServers() []Set {
 	return []Set{
 		{"puppetlabs/apache", []*eval.Function{
 			function("apache::bool2httpd", "Any $value", "Returns On or Off for a boolean, other values as strings.", bool2httpd),
 			former("bool2httpd", "apache::bool2httpd"),
 			function("apache::pw_hash", "String[1] $password", "Returns the hash of a password for basic authentication.", func(c *eval.Call) (value.Value, error) {
-				sum := sha1.Sum([]byte(str(c, 0)))
-				return value.String("{SHA}" + base64.StdEncoding.EncodeToString(sum[:])), nil
+				return sha1Hash(c.Args[0].(value.String)), nil
 			}),
 			former("apache::apache_pw_hash", "apache::pw_hash"),
 			former("apache_pw_hash", "apache::pw_hash"),
@@ -39,6 +64,29 @@ func webServers() []Set {
 			function("haproxy::validate_ip_addr", "String $address", "Returns whether a string is an IP address.", func(c *eval.Call) (value.Value, error) {
 				_, _, ok := stdlib.ParseIP(str(c, 0))
 				return value.Bool(ok), nil
+			}),
+		}},
+		{"leinaddm/htpasswd", []*eval.Function{
+			old("ht_crypt", 2, "Returns the hash of a password as crypt(3) with a salt.", hashOf(stdlib.Crypt)),
+			function("ht_md5", "String[1] $password, String[1] $salt", "Returns the hash of a password as htpasswd -m with a salt.", func(c *eval.Call) (value.Value, error) {
+				return hashOf(stdlib.APR1)(c, c.Args)
+			}),
+			old("ht_sha1", 1, "Returns the hash of a password as htpasswd -s.", func(c *eval.Call, args []value.Value) (value.Value, error) {
+				if text, ok := args[0].(value.String); ok && len(args) == 1 {
+					return sha1Hash(text), nil
+				}
+				return nil, invalid(c, "takes one string")
+			}),
+		}},
+		{"citrin/htpasswd", []*eval.Function{
+			function("htpasswd::ht_crypt", "String $password, String $salt", "Returns the hash of a password as crypt(3) with a salt.", func(c *eval.Call) (value.Value, error) {
+				return hashOf(stdlib.Crypt)(c, c.Args)
+			}),
+			function("htpasswd::ht_md5", "String $password, String $salt", "Returns the hash of a password as htpasswd -m with a salt.", func(c *eval.Call) (value.Value, error) {
+				return hashOf(stdlib.APR1)(c, c.Args)
+			}),
+			function("htpasswd::ht_sha1", "String $password", "Returns the hash of a password as htpasswd -s.", func(c *eval.Call) (value.Value, error) {
+				return sha1Hash(c.Args[0].(value.String)), nil
 			}),
 		}},
 		{"puppet/php", []*eval.Function{

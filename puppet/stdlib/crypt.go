@@ -43,9 +43,9 @@ func cycled(b []byte, n int) []byte {
 	return bytes.Repeat(b, n/len(b)+1)[:n]
 }
 
-func md5Crypt(password, salt string) string {
-	const prefix = "$1$"
-	p, s := []byte(password), []byte(salt[:min(8, len(salt))])
+// md5Crypt uses the whole salt. crypt(3) uses at most 8 bytes of it.
+func md5Crypt(prefix, password, salt string) string {
+	p, s := []byte(password), []byte(salt)
 	h := md5.New()
 	inner := sumOf(h, p, s, p)
 	first := append([]byte(password+prefix), s...)

@@ -124,7 +124,7 @@ func pwHash(c *eval.Call, args []value.Value) (value.Value, error) {
 	var err error
 	switch name {
 	case "md5":
-		out = md5Crypt(string(password), string(salt))
+		out = unixMD5(string(password), string(salt))
 	case "sha-256":
 		out = sha256Crypt(string(password), string(salt))
 	case "sha-512":

@@ -24,6 +24,7 @@ import (
 	"bolt/apply/provider/javaks"
 	"bolt/apply/provider/kv"
 	"bolt/apply/provider/lvm"
+	"bolt/apply/provider/mongodb"
 	"bolt/apply/provider/mount"
 	"bolt/apply/provider/mysql"
 	"bolt/apply/provider/notify"
@@ -86,6 +87,9 @@ func All() map[string]resource.Type {
 		"Kv":                           kv.Type(),
 		"Logical_volume":               lvm.LogicalVolume(),
 		"Loginctl_user":                systemd.User(),
+		"Mongodb_conn_validator":       mongodb.ConnValidator(),
+		"Mongodb_database":             mongodb.Database(),
+		"Mongodb_user":                 mongodb.User(),
 		"Mount":                        mount.Type(),
 		"Mysql_database":               mysql.Database(),
 		"Mysql_datadir":                mysql.Datadir(),

@@ -50,7 +50,9 @@ type auto struct {
 	mounts map[string]catalog.Ref   // of mounts, by path; nil before it is needed
 	gids   map[int64]catalog.Ref    // of groups; nil before it is needed
 	owners map[string][]catalog.Ref // packages by the names of their files, services and programs; nil before it is needed
-	refs   []catalog.Ref
+	// accounts are the users of databases of MongoDB, by the database; nil before it is needed.
+	accounts map[string][]catalog.Ref
+	refs     []catalog.Ref
 }
 
 // autos are the rules of the types that have rules.
@@ -75,6 +77,8 @@ var autos = map[string]func(*auto, *catalog.Resource){
 	"Logical_volume":               (*auto).volume,
 	"Java_ks":                      (*auto).keystore,
 	"Loginctl_user":                func(a *auto, r *catalog.Resource) { a.add("User", nameOf(r)) },
+	"Mongodb_database":             (*auto).mongodbDatabase,
+	"Mongodb_user":                 func(a *auto, _ *catalog.Resource) { a.mongodb() },
 	"Mount":                        (*auto).mount,
 	"Mysql_database":               func(a *auto, _ *catalog.Resource) { a.at(mysqlDefaults) },
 	"Mysql_datadir":                func(a *auto, _ *catalog.Resource) { a.add("Package", "mysql-server") },
@@ -386,6 +390,27 @@ func (a *auto) postgresql(r *catalog.Resource) {
 		instance = "main"
 	}
 	a.add("Anchor", "postgresql::server::service::end::"+instance)
+}
+
+// mongodb depends on the shell and on the server.
+func (a *auto) mongodb() {
+	a.add("Package", "mongodb_client")
+	a.add("Service", "mongodb")
+	a.add("Service", "mongod")
+}
+
+// mongodbDatabase also depends on the users of the database. In Puppet, the users have this edge (autobefore).
+func (a *auto) mongodbDatabase(r *catalog.Resource) {
+	a.mongodb()
+	if a.accounts == nil {
+		a.accounts = make(map[string][]catalog.Ref)
+		for _, u := range a.c.Resources() {
+			if db, is := u.Params.Value("database").(string); is && u.Type == "Mongodb_user" && !u.Virtual {
+				a.accounts[db] = append(a.accounts[db], u.Ref)
+			}
+		}
+	}
+	a.refs = append(a.refs, a.accounts[nameOf(r)]...)
 }
 
 const rabbitmqService = "rabbitmq-server"

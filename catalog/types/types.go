@@ -7,7 +7,7 @@
 //
 // The sources are the type reference of Puppet 7 and 8, and the references of the modules
 // (stdlib 9.7, concat 10.0, inifile 6.3, archive 8.1, vcsrepo 7.0, augeasproviders_sysctl 4.0, mysql 16.3,
-// postgresql 10.6, rabbitmq 15.0).
+// postgresql 10.6, rabbitmq 15.0, mongodb 7.0).
 package types
 
 import (
@@ -134,6 +134,9 @@ func all() []Type {
 			"target certificate certificate_content storetype private_key private_key_content private_key_type chain password_file password_fail_reset "+
 				"destkeypass trustcacerts path keytool_timeout source_password source_alias provider"), "target")),
 		of("systemd", row("loginctl_user", "name", "linger", "provider")),
+		of("mongodb", row("mongodb_conn_validator", "name", "ensure", "server port timeout provider")),
+		of("mongodb", row("mongodb_database", "name", "ensure", "tries provider")),
+		of("mongodb", row("mongodb_user", "name", "ensure username database roles password_hash password scram_credentials", "tries auth_mechanism update_password provider")),
 		row("mount", "name", "ensure device blockdevice fstype options pass atboot dump target", "remounts provider"),
 		of("mysql", row("mysql_database", "name", "ensure charset collate", "provider")),
 		of("mysql", row("mysql_datadir", "datadir", "ensure", "basedir user defaults_extra_file insecure log_error provider")),

@@ -214,7 +214,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestCredentials has the example of RFC 7677, and a result of the module's code in Ruby.
+// TestCredentials has the example of RFC 7677, a result of the module's code in Ruby, and a user of FerretDB 1.24.
 func TestCredentials(t *testing.T) {
 	c := credential{4096, "W22ZaJ0SNY7soEsUEjb6gQ==", "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=", "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="}
 	if ok, err := c.fits(sha256.New, "pencil"); !ok || err != nil {
@@ -225,6 +225,19 @@ func TestCredentials(t *testing.T) {
 	}
 	c = credential{10000, "MDEyMzQ1Njc4OWFiY2RlZg==", "oIr4HwGoMJL0G0hRfgm8srk2xAs=", "zXf/O7EsTipVrIQj923HP9LV2m0="}
 	if ok, err := c.fits(sha1.New, "2c26b46b68ffc68ff99b453c1d304134"); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	a := account{Credentials: map[string]credential{
+		sha1Name:   {10000, "F96opS38qUTRQMAnr2IqVw==", "tYU34NpIEVddKk5E8/mKEGIGCOA=", "wiXoq/TOtT/UcK6qL2X890DOLsE="},
+		sha256Name: {15000, "aj5q+I1TFFDgTW53dZ++/MdlxX1VLG6osNofIg==", "2kbtwJ26D3W3Ino1gcHT87/MEORo5XP638B/i/YBsTo=", "b85hm6pSt2OME/xMpewb9jKiXWUVAHIHHOzRFNHRvxw="},
+	}}
+	if ok, err := a.hasHash(passwordHash("root", "rootpw")); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	if ok, err := a.hasPassword("rootpw"); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	if ok, err := a.hasPassword("rootpw\u00e9"); ok || err != nil {
 		t.Error(ok, err)
 	}
 	if got := passwordHash("user", "pencil"); got != "1c33006ec1ffd90f9cadcbcc0e118200" {

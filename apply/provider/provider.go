@@ -79,6 +79,7 @@ func All() map[string]resource.Type {
 		"Firewalld_zone":               firewalld.Zone(),
 		"Group":                        account.Group(),
 		"Host":                         host.Type(),
+		"Htgroup":                      htpasswd.Group(),
 		"Htpasswd":                     htpasswd.Type(),
 		"Http_check":                   httpcheck.Type(),
 		"Ini_setting":                  ini.Setting(),

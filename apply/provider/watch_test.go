@@ -41,6 +41,7 @@ func TestWatch(t *testing.T) {
 		{"User", "u", ordered.Of("ensure", "present"), "/root/etc/passwd /root/etc/shadow /root/etc/group"},
 		{"Host", "h", ordered.Of("ip", "192.0.2.1"), "/root/etc/hosts"},
 		{"File_line", "l", ordered.Of("path", "/etc/conf", "line", "x"), "/etc/conf"},
+		{"Htgroup", "g", ordered.Of("users", "u", "target", "/etc/groups"), "/etc/groups"},
 		{"Htpasswd", "u", ordered.Of("cryptpasswd", "h", "target", "/etc/users"), "/etc/users"},
 		{"Ini_setting", "i", ordered.Of("path", "/etc/ini", "section", "s", "setting", "k", "value", "v"), "/etc/ini"},
 		{"Concat_file", "c", ordered.Of("path", "/etc/concat"), "/etc/concat"},

@@ -182,6 +182,7 @@ var values = sync.OnceValue(func() map[string]map[string][]string {
 		"physical_volume":              words("ensure", presence, "force", boolean),
 		"volume_group":                 words("ensure", presence, "followsymlinks", yesOrNo, "createonly", yesOrNo),
 		"group":                        words("ensure", presence),
+		"htgroup":                      words("ensure", presence),
 		"htpasswd":                     words("ensure", presence),
 		"http_check":                   words("method", "GET HEAD OPTIONS", "insecure", yesOrNo),
 		"host":                         words("ensure", presence),

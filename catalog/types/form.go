@@ -134,6 +134,11 @@ var forms = sync.OnceValue(func() map[string]map[string]form {
 			[3]string{"url", `^https?://.`, "be a URL with http or https"},
 			[3]string{"status", `^[1-5][0-9]{2}$`, "be a status from 100 to 599"},
 			[3]string{"cacert", `^/`, "be an absolute path"})...),
+		"htgroup": formed(
+			[3]string{"name", `^[^:#\s]([^:\r\n]*[^:\s])?$`, "be a group without colons, and without # and blanks at its ends"},
+			[3]string{"users", noSpace, "be names without blanks"},
+			[3]string{"target", `^/`, "be an absolute path"},
+		),
 		"htpasswd": formed(
 			[3]string{"username", `^[^:#\s]([^:\r\n]*[^:\s])?$`, "be a user name without colons, and without # and blanks at its ends"},
 			[3]string{"cryptpasswd", `^\S(.*\S)?$`, "be a hash on one line, without blanks at its ends"},

@@ -121,6 +121,7 @@ func all() []Type {
 		row("filebucket", "name", "", "server port path"),
 		row("group", "name", "ensure gid members attributes", "auth_membership allowdupe ia_load_module attribute_membership system forcelocal provider"),
 		row("host", "name", "ensure ip host_aliases comment target", "provider"),
+		of("htpasswd", row("htgroup", "name", "ensure users target", "provider")),
 		of("htpasswd", row("htpasswd", "name", "ensure username cryptpasswd target", "provider")),
 		of("inifile", row("ini_setting", "name", "ensure value",
 			"section setting force_new_section_creation path show_diff key_val_separator section_prefix section_suffix indent_char indent_width "+

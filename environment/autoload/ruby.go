@@ -140,6 +140,7 @@ var applied = [...]string{
 	"firewalld_rich_rule",
 	"firewalld_service",
 	"firewalld_zone",
+	"htgroup",
 	"htpasswd",
 	"http_check",
 	"ini_setting",

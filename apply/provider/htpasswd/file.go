@@ -3,6 +3,8 @@ package htpasswd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +22,7 @@ type entry struct {
 	// no other entry for the comment.
 	mark, name string
 	line       string
-	user, hash string // "" for blank lines and comments
+	user, hash string // "" for blank lines and comments. In a file of groups, they are a group and its users
 }
 
 // marker is the comment that Puppet writes above the lines of resources.
@@ -52,7 +54,7 @@ func parse(text string) (t table, err error) {
 		}
 		user, hash, is := strings.Cut(line, ":")
 		if !is || user == "" || strings.Contains(line, "\x00") {
-			return nil, fmt.Errorf("line %d is not of the form USER:HASH", i+1)
+			return nil, fmt.Errorf("line %d does not have a name and a colon", i+1)
 		}
 		t = append(t, entry{mark, name, line, user, strings.TrimRight(hash, blanks)})
 		mark, name = "", ""
@@ -80,20 +82,19 @@ func (t table) find(user, name string) int {
 	if i := slices.IndexFunc(t, func(e entry) bool { return e.user == user }); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(t, func(e entry) bool { return e.name == name })
+	return slices.IndexFunc(t, func(e entry) bool { return e.of(user, name) })
 }
 
-// set returns the table with a line for a user, and without all other lines of the user and of the resource.
-func (t table) set(user, name, hash string) table {
-	wanted := entry{mark: marker + name, name: name, line: user + ":" + hash, user: user, hash: hash}
-	at := t.find(user, name)
+// set returns the table with an entry, and without all other lines of its user and of its resource.
+func (t table) set(wanted entry) table {
+	at := t.find(wanted.user, wanted.name)
 	if at < 0 {
 		return append(t, wanted)
 	}
 	t[at] = wanted
 	var list table
 	for i, e := range t {
-		if i == at || !e.of(user, name) {
+		if i == at || !e.of(wanted.user, wanted.name) {
 			list = append(list, e)
 		}
 	}
@@ -105,7 +106,7 @@ func (t table) remove(user, name string) table {
 	return slices.DeleteFunc(t, func(e entry) bool { return e.of(user, name) })
 }
 
-func (e *entry) of(user, name string) bool { return e.user == user || e.name == name }
+func (e *entry) of(user, name string) bool { return e.user == user || name != "" && e.name == name }
 
 // A file is one that is read or changed.
 type file struct {
@@ -128,10 +129,51 @@ func (fs files) open(ctx context.Context, path string) *file {
 	var text string
 	if text, f.exists, f.err = textfile.Read(ctx, path); f.err == nil {
 		if f.table, f.err = parse(text); f.err != nil {
-			f.err = fmt.Errorf("%s: %w, so the file is not a password file. bolt does not change it", path, f.err)
+			f.err = fmt.Errorf("%s: %w, so the file is malformed. bolt does not change it", path, f.err)
 		}
 	}
 	return f
+}
+
+// A record is an item that is a line of a file.
+type record interface {
+	where() string // the path of the file
+	change(f *file) error
+}
+
+// doAll makes the changes of items. Each file is written once.
+func doAll(ctx context.Context, h *resource.Host, works []resource.Work) []error {
+	errs := make([]error, len(works))
+	files := make(files)
+	for n, w := range works {
+		x := w.Item.(record)
+		f := files.open(ctx, x.where())
+		if errs[n] = f.err; f.err == nil {
+			errs[n] = x.change(f)
+		}
+		if errs[n] == nil {
+			f.works = append(f.works, n)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		f := files[path]
+		if len(f.works) == 0 {
+			continue
+		}
+		err := f.write(h, path)
+		for _, n := range f.works {
+			errs[n] = err
+		}
+	}
+	return errs
+}
+
+// at returns the path of the file of a resource. target can be "".
+func at(h *resource.Host, target, without string) string {
+	if target == "" || target == without {
+		return h.Path(without)
+	}
+	return filepath.Clean(target)
 }
 
 // write replaces the file.

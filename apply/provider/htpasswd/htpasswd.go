@@ -1,6 +1,7 @@
-// Package htpasswd applies resources of the type htpasswd: users in password files of web servers, as htpasswd(1) of Apache writes them.
+// Package htpasswd applies resources of the types htpasswd and htgroup: users in password files of web servers, as htpasswd(1) of Apache writes them,
+// and groups of such users.
 //
-// The rules come from the modules leinaddm-htpasswd and citrin-htpasswd. Each line of a resource has a comment above it with the name of the
+// The rules come from the modules leinaddm-htpasswd and citrin-htpasswd. Each line of a user has a comment above it with the name of the
 // resource, so that Puppet finds its lines in files of bolt, and the reverse.
 package htpasswd
 
@@ -9,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"bolt/apply/resource"
@@ -70,14 +69,6 @@ func itemOf(f *resource.Fields) *item {
 	return x
 }
 
-// at returns the path of the file.
-func (x *item) at(h *resource.Host) string {
-	if x.target == "" || x.target == defaultTarget {
-		return h.Path(defaultTarget)
-	}
-	return x.target
-}
-
 // Read implements resource.Item.
 func (x *item) Read(ctx context.Context, h *resource.Host) error {
 	return passwords{}.ReadAll(ctx, h, []resource.Item{x})[0]
@@ -92,14 +83,14 @@ func (passwords) ReadAll(ctx context.Context, h *resource.Host, items []resource
 	for _, r := range h.Declared("Htpasswd") {
 		f := resource.Fields{R: r}
 		x := itemOf(&f)
-		p := place{x.at(h), x.user}
+		p := place{at(h, x.target, defaultTarget), x.user}
 		declared[p] = append(declared[p], r)
 	}
 	files := make(files)
 	errs := make([]error, len(items))
 	for i, it := range items {
 		x := it.(*item)
-		x.path = x.at(h)
+		x.path = at(h, x.target, defaultTarget)
 		for _, r := range declared[place{x.path, x.user}] {
 			if r.Ref != x.r.Ref {
 				errs[i] = fmt.Errorf("%s is about the same user of the file %s", r.Ref, x.path)
@@ -145,35 +136,15 @@ func (x *item) Plan() (changes []resource.Change, err error) {
 
 // Do implements resource.Item.
 func (x *item) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
-	return passwords{}.DoAll(ctx, h, []resource.Work{{Item: x, Changes: []resource.Change{*c}}})[0]
+	return doAll(ctx, h, []resource.Work{{Item: x, Changes: []resource.Change{*c}}})[0]
 }
 
-// DoAll implements resource.Doer. Each file is written once. Any change of an item makes all of its changes.
+// DoAll implements resource.Doer. Any change of an item makes all of its changes.
 func (passwords) DoAll(ctx context.Context, h *resource.Host, works []resource.Work) []error {
-	errs := make([]error, len(works))
-	files := make(files)
-	for n, w := range works {
-		x := w.Item.(*item)
-		f := files.open(ctx, x.path)
-		if errs[n] = f.err; f.err == nil {
-			errs[n] = x.change(f)
-		}
-		if errs[n] == nil {
-			f.works = append(f.works, n)
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		f := files[path]
-		if len(f.works) == 0 {
-			continue
-		}
-		err := f.write(h, path)
-		for _, n := range f.works {
-			errs[n] = err
-		}
-	}
-	return errs
+	return doAll(ctx, h, works)
 }
+
+func (x *item) where() string { return x.path }
 
 // change makes the line of the resource as it must be, or removes it.
 func (x *item) change(f *file) error {
@@ -188,11 +159,11 @@ func (x *item) change(f *file) error {
 	if hash == nil {
 		return errors.New("a new user needs the parameter cryptpasswd")
 	}
-	f.table = f.table.set(x.user, x.name, *hash)
+	f.table = f.table.set(entry{mark: marker + x.name, name: x.name, line: x.user + ":" + *hash, user: x.user, hash: *hash})
 	return nil
 }
 
 // Watch implements resource.Watcher.
 func (x *item) Watch(_ context.Context, h *resource.Host) []resource.Watch {
-	return resource.Paths(x.at(h))
+	return resource.Paths(at(h, x.target, defaultTarget))
 }

@@ -13,7 +13,9 @@ import (
 	"bolt/format/ordered"
 )
 
-func types() map[string]resource.Type { return map[string]resource.Type{"Htpasswd": Type()} }
+func types() map[string]resource.Type {
+	return map[string]resource.Type{"Htpasswd": Type(), "Htgroup": Group()}
+}
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
@@ -116,6 +118,48 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+func TestGroups(t *testing.T) {
+	const start = "# c\nops: bob ann\r\n# Puppet Name: dev\ndev:eve\nempty:\ndev: ann\n"
+	for _, c := range []struct {
+		name      string
+		resources []string
+		out, want string // want "" for start
+	}{
+		{"in the desired state", []string{`Htgroup[ops] {"users":["ann","bob","ann"]}`, `Htgroup[dev] {"users":["eve","ann"]}`, `Htgroup[empty] {"users":[]}`, `Htgroup[none] {"ensure":"absent"}`}, "", ""},
+		{"create", []string{`Htgroup[new] {"users":["z","a"]}`}, "Htgroup[new] changed htgroup_created\n", start + "new:a z\n"},
+		{"change", []string{`Htgroup[ops] {"users":"eve"}`, `Htgroup[dev] {"users":["x"]}`}, "Htgroup[ops] changed users(ann bob -> eve)\nHtgroup[dev] changed users(ann eve -> x)\n", "# c\nops:eve\n# Puppet Name: dev\ndev:x\nempty:\n"},
+		{"remove", []string{`Htgroup[dev] {"ensure":"absent"}`}, "Htgroup[dev] changed htgroup_removed\n", "# c\nops: bob ann\r\nempty:\n"},
+		{"users are missing", []string{`Htgroup[new] {}`}, "Htgroup[new] failed FAILED change of ensure from absent to present failed: a new group needs the parameter users\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := hosttest.Host(t)
+			path := h.Path(groupTarget)
+			write(t, path, start, 0o640)
+			if noop, want := hosttest.Apply(t, h, types(), true, c.resources...), strings.ReplaceAll(c.out, " changed ", " noop "); !strings.Contains(c.out, "needs") && noop != want || read(t, path) != start {
+				t.Errorf("noop:\n%s, want\n%s", noop, want)
+			}
+			if out := hosttest.Apply(t, h, types(), false, c.resources...); out != c.out {
+				t.Errorf("got\n%s, want\n%s", out, c.out)
+			}
+			want := c.want
+			if want == "" {
+				want = start
+			}
+			if got := read(t, path); got != want {
+				t.Errorf("file is\n%q, want\n%q", got, want)
+			}
+			if again := hosttest.Apply(t, h, types(), false, c.resources...); strings.Contains(again, "changed") {
+				t.Errorf("the second time: %s", again)
+			}
+		})
+	}
+	h := hosttest.Host(t)
+	write(t, h.Path(groupTarget), "s3cret\n", 0o600)
+	if out := hosttest.Apply(t, h, types(), false, `Htgroup[a] {"users":"u"}`); !strings.Contains(out, "is malformed") || strings.Contains(out, "s3cret") {
+		t.Error(out)
+	}
+}
+
 // TestMalformed: a file that is not a password file is not changed, and the error has no part of it.
 func TestMalformed(t *testing.T) {
 	for _, text := range []string{"s3cret\n", "a:b\ns3cret", ":s3cret\n", "a:b\n<s3cret>\n", "a\x00:s3cret\n"} {
@@ -124,7 +168,7 @@ func TestMalformed(t *testing.T) {
 		write(t, path, text, 0o600)
 		for _, params := range []string{`"cryptpasswd":"h"`, `"ensure":"absent"`} {
 			out := hosttest.Apply(t, h, types(), false, `Htpasswd[a] {`+params+`,"target":"`+path+`"}`)
-			if !strings.Contains(out, path+": line ") || !strings.Contains(out, "is not a password file") || strings.Contains(out, "s3cret") {
+			if !strings.Contains(out, path+": line ") || !strings.Contains(out, "is malformed") || strings.Contains(out, "s3cret") {
 				t.Errorf("%q: %s", text, out)
 			}
 		}
@@ -149,6 +193,10 @@ func TestRefused(t *testing.T) {
 		`Htpasswd[x] {"cryptpasswd":"a\nb:s3cret"}`:           "The parameter cryptpasswd must be a hash on one line, without blanks at its ends",
 		`Htpasswd[x] {"cryptpasswd":""}`:                      "The parameter cryptpasswd",
 		`Htpasswd[x] {"cryptpasswd":{"sensitive":"s3cret "}}`: "The parameter cryptpasswd",
+		`Htgroup[a:b] {}`:                                     "The parameter name must be a group without colons",
+		`Htgroup[#a] {}`:                                      "The parameter name",
+		`Htgroup[a] {"users":["x y"]}`:                        "The parameter users must be names without blanks",
+		`Htgroup[a] {"target":"f"}`:                           "The parameter target must be an absolute path",
 		`Htpasswd[x] {"target":"f"}`:                          "The parameter target must be an absolute path",
 	} {
 		if _, err := hosttest.Try(t, hosttest.Host(t), types(), false, text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
@@ -172,7 +220,7 @@ func FuzzParse(f *testing.F) {
 		if _, err := (passwords{}).New(named(user, name)); err != nil {
 			return
 		}
-		again, err := parse(table.set(user, name, "hash").text())
+		again, err := parse(table.set(entry{mark: marker + name, name: name, line: user + ":hash", user: user, hash: "hash"}).text())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,11 +69,21 @@ func (x *database) Plan() ([]resource.Change, error) {
 	return resource.Ensure("mongodb_database", x.found, x.absent), nil
 }
 
-// Do implements resource.Item. MongoDB stores a database only with a collection, so a new database gets the document that the module also makes.
-func (x *database) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
-	c := ordered.Of("insert", "dummyData", "documents", []any{ordered.Of("created_by_puppet", int64(1))})
-	if x.absent {
-		c = ordered.Of("dropDatabase", int64(1))
+// Do implements resource.Item.
+func (x *database) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
+	return databases{}.DoAll(ctx, h, []resource.Work{{Item: x, Changes: []resource.Change{*c}}})[0]
+}
+
+// DoAll implements resource.Doer. MongoDB stores a database only with a collection, so a new database gets the document that the module also makes.
+func (databases) DoAll(ctx context.Context, h *resource.Host, works []resource.Work) []error {
+	jobs := make([]job, len(works))
+	for i, w := range works {
+		x := w.Item.(*database)
+		c := ordered.Of("insert", "dummyData", "documents", []any{ordered.Of("created_by_puppet", int64(1))})
+		if x.absent {
+			c = ordered.Of("dropDatabase", int64(1))
+		}
+		jobs[i].commands = []command{{x.name, c}}
 	}
-	return change(ctx, h, false, command{x.name, c})
+	return change(ctx, h, jobs)
 }

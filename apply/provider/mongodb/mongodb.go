@@ -33,10 +33,13 @@ const (
 	pause = 2 * time.Second
 )
 
-// script is the program of a shell after the line with its input. Commands run in their order, and the first failure ends the script. mongosh throws the
-// failure of a command, and mongo returns it.
+// script is the program of a shell after the line with its input. The commands of a job run in their order, until one fails. The next job runs all the
+// same. mongosh throws the failure of a command, and mongo returns it.
 const script = `
-var result = {};
+var result = {errors: []};
+function describe(e) {
+  return {code: Number(e.code || 0), name: String(e.codeName || e.name || ""), message: String(e.message)};
+}
 function checked(r) {
   if (!r.ok) { throw {code: r.code, codeName: r.codeName, message: r.errmsg}; }
   var failed = r.writeConcernError || (r.writeErrors || [])[0];
@@ -64,10 +67,17 @@ try {
   if (result.primary && input.read === "databases") {
     result.databases = checked(admin.runCommand({listDatabases: 1, nameOnly: true})).databases.map(function (d) { return d.name; });
   }
-  var commands = input.commands || [];
-  for (var i = 0; i < commands.length; i++) { checked(db.getSiblingDB(commands[i].db).runCommand(commands[i].command)); }
+  var jobs = input.jobs || [];
+  for (var i = 0; i < jobs.length; i++) {
+    result.errors[i] = null;
+    try {
+      for (var j = 0; j < jobs[i].length; j++) { checked(db.getSiblingDB(jobs[i][j].db).runCommand(jobs[i][j].command)); }
+    } catch (e) {
+      result.errors[i] = describe(e);
+    }
+  }
 } catch (e) {
-  result.error = {code: Number(e.code || 0), name: String(e.codeName || e.name || ""), message: String(e.message)};
+  result.error = describe(e);
 }
 print("bolt-result:" + JSON.stringify(result));
 `
@@ -76,9 +86,9 @@ const resultPrefix = "bolt-result:"
 
 // An input is the value of input in the script.
 type input struct {
-	RC       string    `json:"rc,omitempty"`
-	Read     string    `json:"read,omitempty"`
-	Commands []command `json:"commands,omitempty"`
+	RC   string      `json:"rc,omitempty"`
+	Read string      `json:"read,omitempty"`
+	Jobs [][]command `json:"jobs,omitempty"`
 }
 
 // A command is run in a database. The name of the command is the first key.
@@ -93,6 +103,7 @@ type result struct {
 	Users     []account
 	Databases []string
 	Error     *failure
+	Errors    []*failure // of the jobs
 }
 
 // A failure is an error of the server, or of the script.
@@ -148,7 +159,7 @@ func run(ctx context.Context, h *resource.Host, in input) (*result, error) {
 		env = h.Environ("HOME=/root")
 	}
 	cmd := &resource.Command{Argv: args, Env: env, Dir: "/", Keep: []*os.File{file}, Timeout: queryLimit}
-	if len(in.Commands) > 0 {
+	if len(in.Jobs) > 0 {
 		cmd.Session, cmd.Timeout = true, limit
 	}
 	out, err := h.Run(ctx, cmd)
@@ -223,18 +234,62 @@ func query(ctx context.Context, h *resource.Host, r *resource.Resource, read str
 	}
 }
 
-// change runs commands. secret is set if they have a password or a hash: then messages of the server are not shown, because they can have it, too.
-func change(ctx context.Context, h *resource.Host, secret bool, commands ...command) error {
-	_, err := run(ctx, h, input{Commands: commands})
+// A job is the commands for one resource. secret is set if they have a password or a hash: then messages are not shown, because they can have it, too.
+type job struct {
+	commands []command
+	secret   bool
+	err      error // of the resource, so that it has no commands
+}
+
+// change runs jobs with one script.
+func change(ctx context.Context, h *resource.Host, jobs []job) []error {
+	var in input
+	secret := false
+	for _, j := range jobs {
+		if j.err == nil {
+			in.Jobs = append(in.Jobs, j.commands)
+			secret = secret || j.secret
+		}
+	}
+	errs := make([]error, len(jobs))
+	var res *result
+	var err error
+	if len(in.Jobs) > 0 {
+		if res, err = run(ctx, h, in); err == nil && len(res.Errors) != len(in.Jobs) {
+			err = errors.New("mongosh printed a result that is not understood")
+		}
+		if secret {
+			err = hidden(err)
+		}
+	}
+	n := 0
+	for i, j := range jobs {
+		switch errs[i] = j.err; {
+		case j.err != nil:
+			continue
+		case err != nil:
+			errs[i] = err
+			continue
+		}
+		if f := res.Errors[n]; f != nil {
+			if errs[i] = f; j.secret {
+				errs[i] = hidden(f)
+			}
+		}
+		n++
+	}
+	return errs
+}
+
+// hidden returns an error without the messages of the server and of the shell.
+func hidden(err error) error {
 	var f *failure
-	if down := (errDown{}); !secret || err == nil || errors.Is(err, errMissing) || errors.As(err, &down) {
+	down := errDown{}
+	switch {
+	case err == nil || errors.Is(err, errMissing) || errors.As(err, &down) || errors.Is(err, resource.ErrTimeout) || errors.Is(err, context.Canceled):
 		return err
-	}
-	if errors.As(err, &f) {
+	case errors.As(err, &f):
 		return fmt.Errorf("MongoDB: error %d (%s). The message is not shown, because the command has a secret", f.Code, safetext.Message(f.Name))
-	}
-	if errors.Is(err, resource.ErrTimeout) || errors.Is(err, context.Canceled) {
-		return err
 	}
 	return errors.New("mongosh has failed. Its messages are not shown, because the command has a secret")
 }

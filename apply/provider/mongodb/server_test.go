@@ -33,6 +33,7 @@ type server struct {
 	secondary bool
 	down      int // this number of shells cannot connect
 	denied    bool
+	dies      int    // the shell is killed after this number of commands, if it is not 0
 	noise     string // before the result
 	scripts   []string
 }
@@ -58,7 +59,11 @@ func newServer(t *testing.T) (*providertest.Machine, *server) {
 			t.Errorf("the script is %q", rest)
 		}
 		s.scripts = append(s.scripts, line)
-		res, err := json.Marshal(s.run(strings.TrimSuffix(strings.TrimPrefix(line, "var input = "), ";")))
+		answer := s.run(strings.TrimSuffix(strings.TrimPrefix(line, "var input = "), ";"))
+		if answer == nil {
+			return &resource.Output{Code: 137, Signal: 9}, nil
+		}
+		res, err := json.Marshal(answer)
 		if err != nil {
 			t.Error(err)
 		}
@@ -71,7 +76,7 @@ func fail(code int, name, message string) map[string]any {
 	return map[string]any{"error": map[string]any{"code": code, "name": name, "message": message}}
 }
 
-// run answers a script.
+// run answers a script. The answer is nil if the shell is killed.
 func (s *server) run(text string) map[string]any {
 	var in input
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
@@ -89,11 +94,19 @@ func (s *server) run(text string) map[string]any {
 	case in.Read == "databases":
 		out["databases"] = slices.Collect(maps.Keys(s.databases))
 	}
-	for _, c := range in.Commands {
-		if f := s.command(c.DB, c.Command); f != nil {
-			return f
+	errs := make([]any, len(in.Jobs))
+	for i, commands := range in.Jobs {
+		for _, c := range commands {
+			if f := s.command(c.DB, c.Command); f != nil {
+				errs[i] = f["error"]
+				break
+			}
+			if s.dies--; s.dies == 0 {
+				return nil
+			}
 		}
 	}
+	out["errors"] = errs
 	return out
 }
 

@@ -210,51 +210,63 @@ func (x *user) Plan() (changes []resource.Change, err error) {
 
 // Do implements resource.Item.
 func (x *user) Do(ctx context.Context, h *resource.Host, c *resource.Change) error {
+	return users{}.DoAll(ctx, h, []resource.Work{{Item: x, Changes: []resource.Change{*c}}})[0]
+}
+
+// DoAll implements resource.Doer.
+func (users) DoAll(ctx context.Context, h *resource.Host, works []resource.Work) []error {
+	jobs := make([]job, len(works))
+	for i, w := range works {
+		x := w.Item.(*user)
+		for _, c := range w.Changes {
+			x.add(&jobs[i], c.Property)
+		}
+	}
+	return change(ctx, h, jobs)
+}
+
+// add adds the commands for the change of a property to a job. One command makes a new user, so that a run that is killed leaves no user without roles.
+func (x *user) add(j *job, property string) {
 	switch {
 	case x.absent:
-		return x.command(ctx, h, ordered.Of("dropUser", x.name))
-	case c.Property == "ensure":
-		return x.create(ctx, h)
-	case c.Property != "roles":
-		m := ordered.Of("updateUser", x.name)
+		x.command(j, "dropUser")
+	case property == "ensure" && x.hash == "" && x.password == "":
+		j.err = errors.New("a new user needs the parameter password_hash or password")
+	case property == "ensure":
+		m := x.command(j, "createUser")
+		m.Set("customData", ordered.Of("createdBy", fmt.Sprintf("Puppet Mongodb_user['%s']", x.title)))
+		m.Set("roles", without(x.roles, nil))
 		x.credentials(m)
-		return x.command(ctx, h, m)
-	}
-	var commands []command
-	for _, p := range []struct {
-		name   string
-		roles  []role
-		before []role
-	}{{"grantRolesToUser", x.roles, x.is.Roles}, {"revokeRolesFromUser", x.is.Roles, x.roles}} {
-		var list []any
-		for _, r := range p.roles {
-			if !slices.Contains(p.before, r) {
-				list = append(list, r)
-			}
+		j.secret = true
+	case property == "roles":
+		if list := without(x.roles, x.is.Roles); len(list) > 0 {
+			x.command(j, "grantRolesToUser").Set("roles", list)
 		}
-		if len(list) > 0 {
-			commands = append(commands, command{x.database, ordered.Of(p.name, x.name, "roles", list)})
+		if list := without(x.is.Roles, x.roles); len(list) > 0 {
+			x.command(j, "revokeRolesFromUser").Set("roles", list)
 		}
+	default:
+		x.credentials(x.command(j, "updateUser"))
+		j.secret = true
 	}
-	return change(ctx, h, false, commands...)
 }
 
-func (x *user) command(ctx context.Context, h *resource.Host, m *ordered.Map) error {
-	return change(ctx, h, m.Value("pwd") != nil, command{x.database, m})
+// command adds a command about the user.
+func (x *user) command(j *job, name string) *ordered.Map {
+	m := ordered.Of(name, x.name)
+	j.commands = append(j.commands, command{x.database, m})
+	return m
 }
 
-// create makes a new user with one command, so that a run that is killed leaves no user without roles.
-func (x *user) create(ctx context.Context, h *resource.Host) error {
-	if x.hash == "" && x.password == "" {
-		return errors.New("a new user needs the parameter password_hash or password")
+// without returns the roles that others does not have.
+func without(roles, others []role) []any {
+	list := []any{}
+	for _, r := range roles {
+		if !slices.Contains(others, r) {
+			list = append(list, r)
+		}
 	}
-	list := make([]any, len(x.roles))
-	for i, r := range x.roles {
-		list[i] = r
-	}
-	m := ordered.Of("createUser", x.name, "customData", ordered.Of("createdBy", fmt.Sprintf("Puppet Mongodb_user['%s']", x.title)), "roles", list)
-	x.credentials(m)
-	return x.command(ctx, h, m)
+	return list
 }
 
 // credentials adds the password to a command.

@@ -80,6 +80,7 @@ func TestFirstUser(t *testing.T) {
 	m.Want("without authorization", m.Apply(true, user), "Mongodb_user[admin] failed: MongoDB: error 13 (Unauthorized): Command find requires authentication")
 	m.Write("etc/mongod.conf", "security:\n  authorization: enabled\n", 0o600)
 	m.Want("first user", m.Apply(false, user), "Mongodb_user[admin] changed mongodb_user_created")
+	m.Want("log", strings.Join(m.Logs, "\n"), "Mongodb_user[admin] warning: The server does not allow bolt to read its users. bolt assumes that the first user must still be made")
 	m.Want("database", m.Apply(true, `Mongodb_database[a]`), "Mongodb_database[a] failed: MongoDB: error 13 (Unauthorized): Command find requires authentication")
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bolt/apply/report"
 	"bolt/apply/resource"
 	"bolt/format/ordered"
 	"bolt/internal/lazyregexp"
@@ -145,6 +146,7 @@ func (users) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 		res, err = &result{Primary: true}, nil
 	case errors.As(err, &f) && f.Code == unauthorized:
 		if c, cerr := configuration(h); cerr == nil && c.auth {
+			h.Logf(items[0].(*user).r.Ref, report.Warning, "The server does not allow bolt to read its users. bolt assumes that the first user must still be made")
 			res, err = &result{Primary: true}, nil
 		}
 	}

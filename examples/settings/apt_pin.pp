@@ -1,0 +1,5 @@
+setting::apt_pin { 'backports':
+  packages => 'golang-*',
+  pin      => 'release n=bookworm-backports',
+  priority => 600,
+}

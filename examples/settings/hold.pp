@@ -1,0 +1,4 @@
+package { ['mariadb-server', 'mariadb-client']:
+  ensure => installed,
+  mark   => hold,
+}

@@ -1,0 +1,3 @@
+class { 'setting::timezone':
+  zone => 'Europe/Berlin',
+}

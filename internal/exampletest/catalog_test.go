@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestControlRepo runs the commands of examples/control-repo/README.md.
+// TestControlRepo runs the commands of examples/control-repo/README.md, and the first command of docs/catalogs.md with a graph.
 func TestControlRepo(t *testing.T) {
 	example := filepath.Join(root, "examples", "control-repo")
 	readme, err := os.ReadFile(filepath.Join(example, "README.md"))
@@ -25,6 +25,19 @@ func TestControlRepo(t *testing.T) {
 	if err := os.CopyFS(project, os.DirFS(example)); err != nil {
 		t.Fatal(err)
 	}
+	pages, err := os.ReadFile(filepath.Join(root, "docs", "catalogs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page, _ := strings.Cut(string(pages), "\n## Graphs in YAML\n")
+	_, graph, _ := strings.Cut(page, "```yaml\n")
+	graph, _, _ = strings.Cut(graph, "```")
+	if err := os.WriteFile(filepath.Join(project, "web.yaml"), []byte(graph), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown := console(page)[0] // the digest does not depend on the project
+	readme = append(readme, "\n$ "+shown.command+"\n"...)
+
 	said := make(map[string]string) // by the first words of commands
 	for line := range strings.Lines(string(readme)) {
 		line, is := strings.CutPrefix(line, "$ ")
@@ -46,6 +59,7 @@ func TestControlRepo(t *testing.T) {
 		"bolt catalog compile proxy.yaml":         "web02: 4 resources, 0 classes",
 		"cat proxy.dot web01.dot":                 "n6 -> n7 [style=bold]",
 		"bolt catalog diff before":                "web[01-03]: the same 1 change on 3 nodes\n  ~ File[/etc/nginx/conf.d/site.conf]\n",
+		"bolt catalog compile web.yaml":           strings.Join(shown.output, "\n"),
 		"bolt catalog find 'Service[nginx]'":      "Service[nginx] on 3 nodes: web[01-03]\n",
 	} {
 		if !strings.Contains(said[command], want) {

@@ -35,7 +35,7 @@ for i in 1 2 3; do
 	mount --rbind /dev "$m/dev"
 	echo "web$i" >"$m/etc/hostname"
 	printf 'Match LocalAddress 127.0.2.%s\n  ChrootDirectory %s\n' "$i" "$m" >>"$top/sshd_config"
-	printf 'Host web%s\n  HostName 127.0.2.%s\n' "$i" "$i" >>"$home/.ssh/config"
+	printf 'Host web%s web%s.example.com\n  HostName 127.0.2.%s\n' "$i" "$i" "$i" >>"$home/.ssh/config"
 	printf '127.0.2.%s %s\n' "$i" "$(cut -d' ' -f1,2 "$top/host_key.pub")" >>"$home/.ssh/known_hosts"
 done
 "$(command -v sshd)" -f "$top/sshd_config"

@@ -21,27 +21,31 @@ type typed struct {
 // rollout.
 var varying = regexp.MustCompile(`driven by .*|\b[0-9a-f]{12,}\b|[0-9]+(\.[0-9]+)?`)
 
-// TestTutorial runs the commands of docs/tutorial.md on three machines, and compares the output. A file that
-// the tutorial shows with cat is written first. A line "..." stands for any lines. Lines can come in another
+// TestTutorial runs the commands of docs/tutorial.md and docs/send-recv.md on three machines, and compares the output. A file that
+// a page shows with cat is written first. A line "..." stands for any lines. Lines can come in another
 // order, because targets answer at the same time.
 func TestTutorial(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the test makes machines: run it as root")
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "tutorial.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := console(string(text))
-	if len(steps) < 20 {
-		t.Fatalf("the tutorial has only %d commands", len(steps))
+	var steps []typed
+	for _, page := range []string{"tutorial.md", "send-recv.md"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := console(string(text))
+		if len(of) < 3 {
+			t.Fatalf("%s has only %d commands", page, len(of))
+		}
+		steps = append(append(steps, typed{command: "mkdir -p ~/fleet && cd ~/fleet"}), of...)
 	}
 	var script strings.Builder
 	for _, s := range steps {
-		if file, is := strings.CutPrefix(s.command, "cat "); is {
+		if file, is := strings.CutPrefix(s.command, "cat "); is && !strings.HasPrefix(file, ">") {
 			fmt.Fprintf(&script, "mkdir -p \"$(dirname %[1]s)\"\ncat >%[1]s <<'@end@'\n%[2]s\n@end@\n", file, strings.Join(s.output, "\n"))
 		}
-		fmt.Fprintf(&script, "echo @@@\n%s 2>&1\n", s.command)
+		fmt.Fprintf(&script, "echo @@@\n{ %s\n} 2>&1\n", s.command)
 	}
 	run := func(name string, args ...string) string {
 		t.Helper()
@@ -70,13 +74,13 @@ func TestTutorial(t *testing.T) {
 			}
 			at := slices.Index(compared(got), line)
 			if at < 0 {
-				t.Errorf("%s: the tutorial shows %q, bolt printed\n%s", s.command, line, printed[i])
+				t.Errorf("%s: the page shows %q, bolt printed\n%s", s.command, line, printed[i])
 				continue
 			}
 			got = slices.Delete(got, at, at+1)
 		}
-		if !some && len(got) > 0 {
-			t.Errorf("%s: the tutorial does not show %q", s.command, got)
+		if !some && len(got) > 0 && printed[i] != "" {
+			t.Errorf("%s: the page does not show %q", s.command, got)
 		}
 	}
 }
@@ -93,7 +97,7 @@ func compared(lines []string) []string {
 // console returns the commands in the console examples of a document, with their output.
 func console(text string) []typed {
 	var steps []typed
-	inside := false
+	inside, here := false, false // in an example; in a here-document
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		command, is := strings.CutPrefix(line, "$ ")
@@ -102,6 +106,10 @@ func console(text string) []typed {
 			inside = line == "```console"
 		case inside && is:
 			steps = append(steps, typed{command: command})
+			here = strings.HasSuffix(command, "<<'EOF'")
+		case inside && here:
+			steps[len(steps)-1].command += "\n" + line
+			here = line != "EOF"
 		case inside && len(steps) > 0:
 			last := &steps[len(steps)-1]
 			last.output = append(last.output, line)

@@ -41,7 +41,7 @@ type swapFiles struct{}
 type item struct {
 	r      *resource.Resource
 	file   string
-	absent bool
+	ensure string            // present, absent, or "": then nothing is managed
 	given  map[string]string // the values of properties that cannot be changed
 	is     map[string]string // the properties; nil if the file is not in use
 }
@@ -49,10 +49,10 @@ type item struct {
 // readOnly are the properties that are only compared.
 var readOnly = []string{"type", "size", "used", "priority"}
 
-// New implements resource.Type.
+// New implements resource.Type. As in Puppet, ensure is present by default if a property is given.
 func (swapFiles) New(r *resource.Resource) (resource.Item, error) {
 	f := resource.Fields{R: r}
-	x := &item{r: r, absent: f.Text("ensure", "present") == "absent", given: make(map[string]string)}
+	x := &item{r: r, given: make(map[string]string)}
 	x.file = f.Text("file", f.Text("name", r.Title))
 	if !path.IsAbs(x.file) || strings.ContainsAny(x.file, "\r\n") {
 		f.RefuseValue("file", "must be an absolute path", x.file)
@@ -62,6 +62,10 @@ func (swapFiles) New(r *resource.Resource) (resource.Item, error) {
 			x.given[p] = text
 		}
 	}
+	if len(x.given) > 0 {
+		x.ensure = "present"
+	}
+	x.ensure = f.Text("ensure", x.ensure)
 	return x, f.Err
 }
 
@@ -77,7 +81,7 @@ func (swapFiles) ReadAll(_ context.Context, h *resource.Host, items []resource.I
 			return nil
 		}
 		for _, p := range readOnly {
-			if want, given := x.given[p]; given && want != x.is[p] && !x.absent {
+			if want, given := x.given[p]; given && want != x.is[p] && x.ensure != "absent" {
 				h.Logf(x.r.Ref, report.Warning, "The %s is %s, not %s, and cannot be changed while the file is in use", p, x.is[p], want)
 			}
 		}
@@ -127,9 +131,9 @@ func unescape(name string) string {
 // Plan implements resource.Item.
 func (x *item) Plan() ([]resource.Change, error) {
 	switch {
-	case x.absent && x.is != nil:
+	case x.ensure == "absent" && x.is != nil:
 		return resource.Removed("swap_file"), nil
-	case !x.absent && x.is == nil:
+	case x.ensure == "present" && x.is == nil:
 		return resource.Created("swap_file"), nil
 	}
 	return nil, nil
@@ -137,7 +141,7 @@ func (x *item) Plan() ([]resource.Change, error) {
 
 // Do implements resource.Item.
 func (x *item) Do(ctx context.Context, h *resource.Host, _ *resource.Change) error {
-	if x.absent {
+	if x.ensure == "absent" {
 		return program("swapoff").Change(ctx, h, x.file)
 	}
 	f, err := x.open(h)

@@ -24,6 +24,8 @@ func TestApply(t *testing.T) {
 		{`Swap_file[/a b] {"ensure":"present"}`, header + "/a\\040b file\t4092\t0\t-2\n", "unchanged", ""},
 		{`Swap_file[/s] {"ensure":"absent"}`, header + "/s file\t4092\t0\t-2\n", "changed swap_file_removed", "swapoff /s"},
 		{`Swap_file[/s] {"ensure":"absent"}`, header + "/dev/sda2 partition\t4092\t0\t-2\n", "unchanged", ""},
+		{`Swap_file[/s] {"size":"4092"}`, header, "changed swap_file_created", probed + "mkswap /proc/self/fd/3; swapon /proc/self/fd/3"},
+		{`Swap_file[/s]`, header, "unchanged", ""},
 		{`Swap_file[/none] {"ensure":"present"}`, header, "failed swap_file_created: change of ensure from absent to present failed: open /none: no such file or directory", ""},
 		{`Swap_file[/usr] {"ensure":"present"}`, header, "failed swap_file_created: change of ensure from absent to present failed: /usr is not a regular file", ""},
 	} {
@@ -81,12 +83,12 @@ printf '#!/bin/sh\nblkid -p -o value -s UUID "$1" >> /used\n' > /usr/local/bin/s
 		"alien": "has an owner with the UID 64001. This user could read the memory of other users. Change the owner",
 		"link":  "is not a regular file",
 	} {
-		m.Want(name, m.Apply(false, `Swap_file[/`+name+`]`), "Swap_file[/"+name+"] failed swap_file_created: change of ensure from absent to present failed: /"+name+" "+want)
+		m.Want(name, m.Apply(false, `Swap_file[/`+name+`] {"ensure":"present"}`), "Swap_file[/"+name+"] failed swap_file_created: change of ensure from absent to present failed: /"+name+" "+want)
 	}
-	m.Want("inactive", m.Apply(false, `Swap_file[/swap]`), "Swap_file[/swap] changed swap_file_created")
+	m.Want("inactive", m.Apply(false, `Swap_file[/swap] {"ensure":"present"}`), "Swap_file[/swap] changed swap_file_created")
 	m.Want("UUID", m.Shell("cat /used"), "11111111-1111-1111-1111-111111111111")
 	m.Want("files", m.Shell("cd / && sha256sum --quiet -c sums"), "")
-	m.Want("holes", m.Apply(false, `Swap_file[/holes]`), "Swap_file[/holes] changed swap_file_created")
+	m.Want("holes", m.Apply(false, `Swap_file[/holes] {"ensure":"present"}`), "Swap_file[/holes] changed swap_file_created")
 }
 
 // TestExchanged checks that the programs get the file that was checked, although its path leads to another file by then.
@@ -113,23 +115,23 @@ func TestExchanged(t *testing.T) {
 		}
 		return &resource.Output{}, nil
 	}
-	m.Want("swap", m.Apply(false, `Swap_file[/s]`), "Swap_file[/s] changed swap_file_created")
+	m.Want("swap", m.Apply(false, `Swap_file[/s] {"ensure":"present"}`), "Swap_file[/s] changed swap_file_created")
 }
 
 func TestFailures(t *testing.T) {
 	m := providertest.Scripted(t, "", types)
-	m.Want("no proc", m.Apply(false, `Swap_file[/s]`), "Swap_file[/s] failed: the swap files that are in use are not known: /proc/swaps is missing")
+	m.Want("no proc", m.Apply(false, `Swap_file[/s] {"ensure":"present"}`), "Swap_file[/s] failed: the swap files that are in use are not known: /proc/swaps is missing")
 	m.Write("proc/swaps", "\x00\xffnoise\n", 0o644)
-	m.Want("noise", m.Apply(false, `Swap_file[/s]`), "Swap_file[/s] failed: /proc/swaps has no header")
+	m.Want("noise", m.Apply(false, `Swap_file[/s] {"ensure":"present"}`), "Swap_file[/s] failed: /proc/swaps has no header")
 	m.Write("proc/swaps", header, 0o644)
 	m.Write("s", "", 0o600)
-	m.Want("no program", m.Apply(false, `Swap_file[/s]`), "Swap_file[/s] failed swap_file_created: change of ensure from absent to present failed: the program blkid is missing. Install the package util-linux on the target")
+	m.Want("no program", m.Apply(false, `Swap_file[/s] {"ensure":"present"}`), "Swap_file[/s] failed swap_file_created: change of ensure from absent to present failed: the program blkid is missing. Install the package util-linux on the target")
 	m.Write("usr/bin/blkid", "", 0o755)
 	m.Host.Run = func(ctx context.Context, c *resource.Command) (*resource.Output, error) {
 		c.Argv, c.Timeout = []string{"sh", "-c", "sleep 1000 & sleep 1000"}, 1
 		return resource.Exec(ctx, c)
 	}
-	m.Want("hanging", m.Apply(false, `Swap_file[/s]`), "Swap_file[/s] failed swap_file_created: change of ensure from absent to present failed: blkid: timed out")
+	m.Want("hanging", m.Apply(false, `Swap_file[/s] {"ensure":"present"}`), "Swap_file[/s] failed swap_file_created: change of ensure from absent to present failed: blkid: timed out")
 	for text, want := range map[string]string{
 		`Swap_file[s]`:                     "The parameter file must be an absolute path",
 		`Swap_file[/s] {"ensure":"on"}`:    "The parameter ensure cannot be",

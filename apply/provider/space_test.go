@@ -149,7 +149,7 @@ u:h
 		{name: "cert_file", setup: "cp SOURCE/old.crt a.crt", resource: `Cert_file[DISK/a.crt] {"ensure":"present","source":"WEB/k.crt"}`, path: "DISK/a.crt", check: "cmp a.crt SOURCE/k.crt && echo right"},
 		{name: "java_ks", setup: "cp SOURCE/ks ks", resource: `Java_ks[new:DISK/ks] {"ensure":"present","certificate":"SOURCE/k.crt","password":"changeit"}`, path: "DISK/ks",
 			check: "keytool -list -keystore ks -storepass changeit -alias new >/dev/null && echo right"},
-		{name: "swap_file", setup: "truncate -s 80k swap; chmod 600 swap", resource: `Swap_file[DISK/swap]`, path: "DISK/swap", cause: "mkswap: exit code 1: unable to erase", check: `test "$(blkid -p -o value -s TYPE swap)" = swap && echo right`},
+		{name: "swap_file", setup: "truncate -s 80k swap; chmod 600 swap", resource: `Swap_file[DISK/swap] {"ensure":"present"}`, path: "DISK/swap", cause: "mkswap: exit code 1: unable to erase", check: `test "$(blkid -p -o value -s TYPE swap)" = swap && echo right`},
 		{name: "kv", setup: `mkdir -m 700 state; printf '{"keys":{"old":{"value":"1"}}}\n' >state/kv.json; chmod 600 state/kv.json`, resource: `Kv[k] {"key":"new","value":"2"}`, path: "DISK/state/kv.json",
 			check: "grep -q old state/kv.json && grep -q new state/kv.json && echo right"},
 		{name: "password", setup: "mkdir -m 700 state", resource: `Password[p] {"length":20,"saved":true}`, path: "DISK/state/password-", check: `test "$(cat state/password-* | wc -c)" = 21 && echo right`},

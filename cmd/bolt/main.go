@@ -41,9 +41,8 @@ const (
 func main() {
 	collectLate(16)
 	remote := new(atomic.Bool)
-	ctx, stop := catchSignals(context.Background(), os.Stderr, remote)
+	ctx := catchSignals(context.Background(), os.Stderr, remote)
 	code := realMain(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ, remote})
-	stop()
 	os.Exit(code)
 }
 
@@ -122,8 +121,9 @@ func leaves(s os.Signal, sinceFirst time.Duration) bool {
 
 // catchSignals returns a context that ends at the first signal, so that running
 // commands are ended and partial results printed. leaves decides about further
-// signals. remote reports whether an action runs on targets.
-func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (context.Context, func()) {
+// signals. remote reports whether an action runs on targets. The signals stay
+// caught until the process exits: each call of signal.Stop would wait for a thread.
+func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -134,38 +134,26 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) (c
 	}
 	// If SIGPIPE is caught, a broken pipe is a write error, and does not end the
 	// process.
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	done := make(chan struct{})
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		var first time.Time
-		for {
-			select {
-			case <-done:
-				return
-			case s := <-signals:
-				ending, left := "", "."
-				if remote.Load() {
-					ending, left = ": ending what runs on the targets", ": commands may go on running on some targets."
-				}
-				switch {
-				case first.IsZero():
-					first = time.Now()
-					fmt.Fprintf(notice, "\nStopping (%v)%s. Press ^C again to leave at once.\n", s, ending)
-					cancel(run.ErrStopped)
-				case leaves(s, time.Since(first)):
-					fmt.Fprintln(notice, "\nLeaving at once"+left)
-					os.Exit(exitFailed)
-				}
+		for s := range signals {
+			ending, left := "", "."
+			if remote.Load() {
+				ending, left = ": ending what runs on the targets", ": commands may go on running on some targets."
+			}
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				fmt.Fprintf(notice, "\nStopping (%v)%s. Press ^C again to leave at once.\n", s, ending)
+				cancel(run.ErrStopped)
+			case leaves(s, time.Since(first)):
+				fmt.Fprintln(notice, "\nLeaving at once"+left)
+				os.Exit(exitFailed)
 			}
 		}
 	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		signal.Stop(pipe)
-		close(done)
-		cancel(nil)
-	}
+	return ctx
 }
 
 // usagef returns an error about the command line.

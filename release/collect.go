@@ -3,8 +3,8 @@ package release
 import (
 	"context"
 	"fmt"
-	"regexp"
 
+	"bolt/internal/lazyregexp"
 	"bolt/store"
 )
 
@@ -23,7 +23,7 @@ type Collected struct {
 	Contents int
 }
 
-var digests = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+var digests = lazyregexp.New(`\b[0-9a-f]{64}\b`)
 
 // Collect removes old releases, and all contents that no release needs and no log names. It keeps
 // each content whose digest is in an event of another log, such as the log of a rollout. If a
@@ -88,7 +88,7 @@ func (a *Archive) named(ctx context.Context) (map[store.Digest]bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, d := range digests.FindAll(e.Data, -1) {
+			for _, d := range digests().FindAll(e.Data, -1) {
 				found[store.Digest(d)] = true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync"
 
 	"bolt/puppet/syntax"
 	"bolt/puppet/value"
@@ -32,17 +33,18 @@ func (n *arithNode) eval(t *thread, s *Scope) (value.Value, error) {
 }
 
 // small holds the values that number returns without an allocation.
-var small = func() (list [1280]value.Value) {
+var small = sync.OnceValue(func() *[1280]value.Value {
+	var list [1280]value.Value
 	for i := range list {
 		list[i] = value.Int(i - 256)
 	}
-	return list
-}()
+	return &list
+})
 
 // number returns i as a value.
 func number(i int64) value.Value {
 	if i >= -256 && i < 1024 {
-		return small[i+256]
+		return small()[i+256]
 	}
 	return value.Int(i)
 }

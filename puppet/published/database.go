@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"bolt/internal/lazyregexp"
@@ -250,7 +249,7 @@ func postgresqlEscape(c *eval.Call) (value.Value, error) {
 	return value.String("$" + tag + "$" + text + "$" + tag + "$"), nil
 }
 
-var startsWithDigit = regexp.MustCompile(`(?m)^\d`)
+var startsWithDigit = lazyregexp.New(`(?m)^\d`)
 
 func postgresqlACLs(c *eval.Call) (value.Value, error) {
 	list, id, offset := c.Args[0].(*value.Array).Elems(), str(c, 1), int64(value.ClampInt(c.Args[2]))
@@ -271,7 +270,7 @@ func postgresqlACLs(c *eval.Call) (value.Value, error) {
 		switch {
 		case fields[0] == "local":
 			rule = append(rule, "auth_method", fields[3])
-		case len(fields) > 4 && startsWithDigit.MatchString(fields[4]):
+		case len(fields) > 4 && startsWithDigit().MatchString(fields[4]):
 			rule = append(rule, "address", fields[3]+" "+fields[4])
 			rest = 6
 			rule = append(rule, "auth_method", fieldAt(fields, 5))

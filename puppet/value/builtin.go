@@ -1,5 +1,7 @@
 package value
 
+import "sync"
+
 import "strings"
 
 // Builtin returns the type with a name, such as "Integer" or "scalardata". The
@@ -112,15 +114,15 @@ func builtinNested(name string) Type {
 func builtinAlias(name string) Type {
 	switch name {
 	case "Data", "data":
-		return dataType
+		return dataType()
 	case "RichData", "richdata":
-		return richDataType
+		return richDataType()
 	case "RichDataKey", "richdatakey":
-		return richDataKeyType
+		return richDataKeyType()
 	case "Puppet::LookupKey", "puppet::lookupkey":
-		return lookupKeyType
+		return lookupKeyType()
 	case "Puppet::LookupValue", "puppet::lookupvalue":
-		return lookupValueType
+		return lookupValueType()
 	case "Deferred", "deferred":
 		return DeferredType()
 	case "Error", "error":
@@ -129,20 +131,20 @@ func builtinAlias(name string) Type {
 	return nil
 }
 
-// The aliases of the language.
+// The aliases of the language. Most commands need none of them.
 var (
-	dataType        = newData()
-	richDataKeyType = builtinAliasOf("RichDataKey", NewVariantType(anyString, NumericType{}))
-	richDataType    = newRichData()
-	lookupKeyType   = builtinAliasOf("Puppet::LookupKey", richDataKeyType)
-	lookupValueType = builtinAliasOf("Puppet::LookupValue", richDataType)
+	dataType        = sync.OnceValue(newData)
+	richDataKeyType = builtinAliasOf("RichDataKey", func() Type { return NewVariantType(anyString, NumericType{}) })
+	richDataType    = sync.OnceValue(newRichData)
+	lookupKeyType   = builtinAliasOf("Puppet::LookupKey", func() Type { return richDataKeyType() })
+	lookupValueType = builtinAliasOf("Puppet::LookupValue", func() Type { return richDataType() })
 
 	anyReference = &ReferenceType{"UnresolvedReference"}
 	anyAlias     = &AliasType{name: "UnresolvedAlias", resolved: anyReference}
 )
 
-func builtinAliasOf(name string, t Type) *AliasType {
-	return &AliasType{name: name, resolved: t, builtin: true}
+func builtinAliasOf(name string, t func() Type) func() *AliasType {
+	return sync.OnceValue(func() *AliasType { return &AliasType{name: name, resolved: t(), builtin: true} })
 }
 
 func newData() *AliasType {
@@ -154,6 +156,6 @@ func newData() *AliasType {
 func newRichData() *AliasType {
 	a := &AliasType{name: "RichData", recursive: true, builtin: true}
 	a.resolved = NewVariantType(ScalarType{}, SemVerRangeType{}, BinaryType{}, anySensitive, anyType, anyTypeSet, anyURI,
-		anyObject, UndefType{}, DefaultType{}, newHashType(richDataKeyType, a, nil), newArrayType(a, nil))
+		anyObject, UndefType{}, DefaultType{}, newHashType(richDataKeyType(), a, nil), newArrayType(a, nil))
 	return a
 }

@@ -23,7 +23,7 @@ func common(a, b Type) Type {
 	if t := commonKind(a, b); t != nil {
 		return t
 	}
-	for _, t := range []Type{NumericType{}, ScalarDataType{}, ScalarType{}, dataType} {
+	for _, t := range []Type{NumericType{}, ScalarDataType{}, ScalarType{}, dataType()} {
 		if Assignable(t, a) && Assignable(t, b) {
 			return t
 		}
@@ -33,8 +33,8 @@ func common(a, b Type) Type {
 			return newTypeType(common(x.Type, y.Type))
 		}
 	}
-	if Assignable(richDataType, a) && Assignable(richDataType, b) {
-		return richDataType
+	if Assignable(richDataType(), a) && Assignable(richDataType(), b) {
+		return richDataType()
 	}
 	return AnyType{}
 }

@@ -47,7 +47,7 @@ func newErrorType() *ObjectType {
 		"attributes", hashOf(
 			"msg", nonEmptyString,
 			"kind", optional(nonEmptyString),
-			"details", optional(newHashType(nonEmptyString, dataType, nil)),
+			"details", optional(newHashType(nonEmptyString, dataType(), nil)),
 			"issue_code", optional(nonEmptyString)),
 		"functions", hashOf("message", NewCallableType(newTupleType(nil, noSize), nil, nonEmptyString)),
 	))

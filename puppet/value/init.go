@@ -114,7 +114,7 @@ func (t *InitType) Check() error {
 // holds reports whether T.new accepts v.
 func (t *InitType) holds(v Value, seen trail) bool {
 	if t.Type == nil {
-		return instance(richDataType, v, trail{})
+		return instance(richDataType(), v, trail{})
 	}
 	f := t.find()
 	if f.none {
@@ -146,7 +146,7 @@ func (q *query) initAccepts(t *InitType, from Type) bool {
 		return t.Type == nil || f.Type != nil && q.assignable(t.Type, f.Type)
 	}
 	if t.Type == nil {
-		return q.assignable(richDataType, from)
+		return q.assignable(richDataType(), from)
 	}
 	if q.inits.has(t) {
 		return false

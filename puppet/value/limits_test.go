@@ -45,17 +45,17 @@ func TestDeepValues(t *testing.T) {
 				t.Errorf("inferred %.100s", got)
 			}
 		}
-		if Instance(dataType, a) || !Instance(AnyType{}, a) {
+		if Instance(dataType(), a) || !Instance(AnyType{}, a) {
 			t.Error("a value too deep is data")
 		}
-		if len(Mismatch("it", dataType, a)) > 500 {
+		if len(Mismatch("it", dataType(), a)) > 500 {
 			t.Error("a mismatch is too long")
 		}
 		matches(a, b)
 		NewHash(Entry{a, a}, Entry{b, b}).Get(a)
 	})
 	deep, again := nestedArrays(MaxDepth), nestedArrays(MaxDepth)
-	if !Equal(deep, again) || !Instance(dataType, deep) || !Instance(dataType, NewHash(Entry{String("a"), nestedArrays(MaxDepth - 1)})) {
+	if !Equal(deep, again) || !Instance(dataType(), deep) || !Instance(dataType(), NewHash(Entry{String("a"), nestedArrays(MaxDepth - 1)})) {
 		t.Error("a value at the limit is not looked at")
 	}
 	if typ := InferDetailed(deep); !Instance(typ, again) || !Assignable(typ, InferDetailed(again)) || !sameType(typ, InferDetailed(again)) {
@@ -78,8 +78,8 @@ func TestWideValues(t *testing.T) {
 		hashKey(a)
 		Infer(a)
 		InferDetailed(a)
-		Instance(dataType, a)
-		Mismatch("it", dataType, a)
+		Instance(dataType(), a)
+		Mismatch("it", dataType(), a)
 	})
 	if _, n := Measure(a); n < 1<<62 {
 		t.Errorf("measured %d", n)

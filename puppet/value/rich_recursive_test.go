@@ -60,7 +60,7 @@ func TestRichRecursive(t *testing.T) {
 		"type":                  newTypeType(newOptionalType(node)),
 		"struct":                NewStructType([]StructElement{{Name: "n", Elem: a}}),
 		"another alias":         NewArrayType(NewTupleType([]Type{a, list}, nil), nil),
-		"data":                  dataType,
+		"data":                  dataType(),
 		"behind another number": NewHash(Entry{Float(1), Int(1)}, Entry{Int(2), NewHash(Entry{Int(-1), a})}),
 	} {
 		b, err := MarshalRich(v)

@@ -23,8 +23,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"bolt/internal/lazyregexp"
 
 	"github.com/smallstep/pkcs7"
 )
@@ -117,7 +118,7 @@ func encrypted(s string) bool {
 
 // block matches a block of hiera-eyaml: an optional scheme, and base64 that may
 // contain white space.
-var block = regexp.MustCompile(`ENC\[(\w+,)?([a-zA-Z0-9+/ =\n]+?)\]`)
+var block = lazyregexp.New(`ENC\[(\w+,)?([a-zA-Z0-9+/ =\n]+?)\]`)
 
 // Decrypt returns s with all its blocks replaced by their plain text, without
 // one line break at the end of the result. It returns a string without blocks
@@ -128,7 +129,7 @@ func (k *Keys) Decrypt(s string) (string, error) {
 	}
 	var b strings.Builder
 	last := 0
-	for _, m := range block.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range block().FindAllStringSubmatchIndex(s, -1) {
 		b.WriteString(s[last:m[0]])
 		last = m[1]
 		if m[2] >= 0 {

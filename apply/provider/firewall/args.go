@@ -11,7 +11,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // args returns the arguments of iptables for the rule of a resource, without the chain.
 func (x *item) args() (args []string) {
 	loaded := ""
-	for _, o := range options {
+	for _, o := range options() {
 		s := x.want[o.param]
 		if len(s.values) == 0 || o.param == "proto" && s.values[0] == "all" {
 			continue

@@ -72,7 +72,7 @@ func (rules) New(r *resource.Resource) (resource.Item, error) {
 	if r.Params.Value("proto") == nil {
 		x.want["proto"] = setting{values: []string{"tcp"}}
 	}
-	for _, o := range options {
+	for _, o := range options() {
 		if o.param != "name" && r.Params.Value(o.param) != nil {
 			x.read(&f, o)
 		}
@@ -186,7 +186,7 @@ func (x *item) together(f *resource.Fields) {
 	}
 	needs("connlimit_mask", "cannot be used without connlimit_upto or connlimit_above", has("connlimit_upto") || has("connlimit_above"))
 	needs("checksum_fill", "cannot be used without jump => CHECKSUM and table => mangle", is("jump", "CHECKSUM") && x.table == "mangle")
-	for _, o := range options {
+	for _, o := range options() {
 		if o.module == "hashlimit" {
 			needs(o.param, "cannot be used without hashlimit_name and either hashlimit_upto or hashlimit_above", has("hashlimit_name") && has("hashlimit_upto") != has("hashlimit_above"))
 		}
@@ -289,7 +289,7 @@ func (x *item) Plan() (changes []resource.Change, err error) {
 		note("chain", x.found.chain, x.chain)
 	}
 	now := x.found.settings(x.family.v6)
-	for _, o := range options {
+	for _, o := range options() {
 		want, given := x.want[o.param]
 		is, there := now[o.param]
 		if value := implied[o.param]; !there && value != "" {

@@ -1,6 +1,9 @@
 package firewall
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // A kind is the form of the values of a parameter in a rule.
 type kind int
@@ -32,7 +35,8 @@ const (
 )
 
 // options are the parameters that a rule is made of, in the order of the arguments.
-var options = table(`
+var options = sync.OnceValue(func() []option {
+	return table(`
 source||-s
 destination||-d
 iniface||-i
@@ -159,6 +163,7 @@ notrack|target|--notrack|flag
 helper|target|--helper
 zone|target|--zone
 `)
+})
 
 // refused are the parameters that bolt does not apply.
 var refused = strings.Fields("isfirstfrag ishasmorefrags islastfrag clusterip_new clusterip_hashmode clusterip_clustermac clusterip_total_nodes " +

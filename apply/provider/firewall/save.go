@@ -282,7 +282,7 @@ func find(module, name string, v6 bool) (option, bool) {
 	if module == "multiport" {
 		module, name = proto, strings.TrimSuffix(name, "s")
 	}
-	for _, o := range options {
+	for _, o := range options() {
 		m, n := o.at(v6)
 		if m != module {
 			continue

@@ -13,7 +13,8 @@ import (
 
 // WriteJSON writes the result to w on one line, without a newline. The keys and
 // their order are those of Puppet Bolt (Bolt::Result#to_data). It copies Output
-// in parts and never holds all of it. Bytes that are not UTF-8 become \xHH.
+// in parts and never holds all of it. Bytes that are not UTF-8 become \xHH. It
+// does not flush a bufio.Writer, so that a caller can print a line in one write.
 func (r *Result) WriteJSON(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	j := jsonResult{b: b}
@@ -36,7 +37,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	j.raw(`,"value":{`)
 	j.members(r)
 	j.raw("}}")
-	if j.err != nil {
+	if j.err != nil || w == io.Writer(b) {
 		return j.err
 	}
 	return b.Flush()

@@ -31,34 +31,26 @@ type call struct{ cancel context.CancelCauseFunc }
 // errClosed is the cause if a call ends because its Conn is closed.
 var errClosed = errors.New("the connection was closed")
 
-// begin registers a call. Its context ends when the Conn is closed.
-func (c *Conn) begin(ctx context.Context) (context.Context, func(), error) {
+// Do calls do with a context that ends when the Conn is closed.
+func (c *Conn) Do(ctx context.Context, do func(context.Context) error) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed {
-		return nil, nil, &transport.Error{Class: transport.ClassCancelled, Err: errClosed,
+		c.mu.Unlock()
+		return &transport.Error{Class: transport.ClassCancelled, Err: errClosed,
 			Msg: c.opts.Host + " cannot be used any more: " + errClosed.Error()}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &call{cancel}
 	c.cancel[r] = struct{}{}
 	c.idle.Add(1)
-	return ctx, func() {
+	c.mu.Unlock()
+	defer func() {
 		c.mu.Lock()
 		delete(c.cancel, r)
 		c.mu.Unlock()
 		cancel(nil)
 		c.idle.Done()
-	}, nil
-}
-
-// Do calls do with a context that ends when the Conn is closed.
-func (c *Conn) Do(ctx context.Context, do func(context.Context) error) error {
-	ctx, end, err := c.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
+	}()
 	return do(ctx)
 }
 

@@ -18,11 +18,7 @@ import (
 // file.
 func Get(ctx context.Context, s Starter, src, dst string, fo transport.FileOptions, o Options) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
-	p, err := newTransfer("download", fo, &o)
-	if err != nil {
-		return err
-	}
-	err = archive.Receive(src, o.Host, dst, fo.Limits, func(to io.Writer) error { return p.archive(ctx, s, src, to) })
+	err := archive.Receive(src, o.Host, dst, fo.Limits, func(to io.Writer) error { return Archive(ctx, s, src, to, fo, o) })
 	if e, ok := errors.AsType[*transport.Error](err); ok && e.Code == "WRITE_ERROR" {
 		e.Code = cmp.Or(o.DownloadCode, e.Code)
 	}
@@ -39,10 +35,6 @@ func Archive(ctx context.Context, s Starter, src string, to io.Writer, fo transp
 	if err != nil {
 		return err
 	}
-	return p.archive(ctx, s, src, to)
-}
-
-func (p *transfer) archive(ctx context.Context, s Starter, src string, to io.Writer) error {
 	dir, base, err := archive.Source(src)
 	if err != nil {
 		return err

@@ -34,11 +34,8 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 	if err != nil {
 		return err
 	}
-	if dst == "" || strings.Contains(dst, "\x00") {
-		return unsupported("upload destination %q is not a path", dst)
-	}
-	name := archive.Name(src)
-	if err := archive.CheckName(name); err != nil {
+	name, err := checkPut(src, dst)
+	if err != nil {
 		return err
 	}
 	files, said := archive.Files(src), archive.Describe(src)
@@ -83,11 +80,8 @@ func Put(ctx context.Context, s Starter, src transport.Tree, dst string, fo tran
 // be the login user.
 func PutBy(ctx context.Context, s Starter, src transport.Tree, dst string, fo transport.FileOptions, o Options, copy func(ctx context.Context, dir string) error) error {
 	o.Host = cmp.Or(fo.Label, o.Host)
-	if dst == "" || strings.Contains(dst, "\x00") {
-		return unsupported("upload destination %q is not a path", dst)
-	}
-	name := archive.Name(src)
-	if err := archive.CheckName(name); err != nil {
+	name, err := checkPut(src, dst)
+	if err != nil {
 		return err
 	}
 	dir := transport.PrivateDir(fo.TmpDir, fo.ScriptDir)
@@ -118,6 +112,15 @@ func PutBy(ctx context.Context, s Starter, src transport.Tree, dst string, fo tr
 		steps = append(steps, removeDir)
 	}
 	return session(ctx, steps...)
+}
+
+// checkPut returns the name of an upload in the private directory.
+func checkPut(src transport.Tree, dst string) (name string, err error) {
+	if dst == "" || strings.Contains(dst, "\x00") {
+		return "", unsupported("upload destination %q is not a path", dst)
+	}
+	name = archive.Name(src)
+	return name, archive.CheckName(name)
 }
 
 // removeDir removes the private directory of an upload. If that fails, bolt

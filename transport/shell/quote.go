@@ -71,11 +71,5 @@ func (d dialect) quote(s string) string {
 }
 
 // underSh returns the line that replaces a login shell by sh, which runs a
-// POSIX script with words as $0, $1 and so on.
-func (d dialect) underSh(script string, words ...string) string {
-	line := "exec /bin/sh -c " + d.quote(script)
-	for _, w := range words {
-		line += " " + d.quote(w)
-	}
-	return line
-}
+// POSIX script.
+func (d dialect) underSh(script string) string { return "exec /bin/sh -c " + d.quote(script) }

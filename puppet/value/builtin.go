@@ -1,8 +1,9 @@
 package value
 
-import "sync"
-
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Builtin returns the type with a name, such as "Integer" or "scalardata". The
 // case of the name does not matter. Resource types such as File are not

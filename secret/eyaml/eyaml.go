@@ -25,9 +25,9 @@ import (
 	"fmt"
 	"strings"
 
-	"bolt/internal/lazyregexp"
-
 	"github.com/smallstep/pkcs7"
+
+	"bolt/internal/lazyregexp"
 )
 
 // The default paths of hiera-eyaml's keys.

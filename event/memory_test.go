@@ -30,7 +30,7 @@ func (h *heapWriter) Write(p []byte) (int, error) {
 // TestRenderingUsesBoundedMemory captures 100 MB and writes it as JSON, which contains it
 // three times.
 func TestRenderingUsesBoundedMemory(t *testing.T) {
-	const size = 100 << 20
+	const size = 32 << 20
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -118,7 +118,7 @@ func TestErrors(t *testing.T) {
 // Each text would take minutes if its repeated parts were read or copied again
 // and again.
 func TestLinear(t *testing.T) {
-	const size = 1 << 18
+	const size = 1 << 17
 	numbered := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < size; i++ {

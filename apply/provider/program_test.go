@@ -45,6 +45,8 @@ var programs = []struct{ resource, programs, files string }{
 	{`Logical_volume[l] {"ensure":"present","volume_group":"v","size":"1G"}`, "lvs lvcreate vgs pvs", ""},
 	{`Loginctl_user[root] {"linger":"enabled"}`, "loginctl", ""},
 	{`Mount[/srv] {"ensure":"mounted","device":"/dev/x","fstype":"ext4"}`, "mount umount", "etc/fstab proc/self/mounts:proc"},
+	{`Mongodb_database[d] {"ensure":"present"}`, "mongosh", ""},
+	{`Mongodb_user[u] {"ensure":"present","database":"d","username":"u","password":"p"}`, "mongosh", ""},
 	{`Mysql_database[d] {"ensure":"present"}`, "mysql", ""},
 	{`Mysql_grant[u@h/d.*] {"user":"u@h","table":"d.*","privileges":["SELECT"]}`, "mysql", ""},
 	{`Mysql_plugin[auth_socket] {"ensure":"present","soname":"auth_socket.so"}`, "mysql", ""},

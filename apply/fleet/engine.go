@@ -16,9 +16,6 @@ const (
 	EnginePuppet = "puppet"
 )
 
-// Engines returns the names of the programs that apply catalogs.
-func Engines() []string { return []string{EngineBolt, EnginePuppet} }
-
 // FeaturePuppet is the feature in the inventory of targets on which the installed Puppet applies catalogs.
 const FeaturePuppet = "puppet-engine"
 

@@ -27,6 +27,9 @@ import (
 // ReportToPuppetDB is the value of --report-to.
 const ReportToPuppetDB = "puppetdb"
 
+// Engines returns the values of --engine: the programs that apply catalogs.
+func Engines() []string { return []string{fleet.EngineBolt, fleet.EnginePuppet} }
+
 // Options are the options of commands that apply catalogs.
 type Options struct {
 	acting.Options

@@ -129,7 +129,7 @@ var settingsCases = []struct {
 	{`-e 'setting::venv { "/opt/app": packages => { "requests" => "latest", "gunicorn" => "absent" } }'`, []string{"Package[/opt/app requests]: ensure changed from 2.32.3 to 2.32.4", "Package[/opt/app gunicorn]: ensure changed from 23.0.0 to absent", "changed: 2, failed: 0"}},
 	{`-e 'setting::apt_source { "pgdg": ensure => absent, key => "/x.asc" }'`, []string{"changed: 2, failed: 0"}},
 	{`-e 'setting::apt_source { "pgdg": ensure => absent, key => "/x.asc" }'`, []string{"changed: 0, failed: 0"}},
-	{`-e 'setting::sudo { "other": ensure => absent }'`, []string{"changed: 0, failed: 0"}},
+	{`-e 'setting::sudo { ["other", "more"]: ensure => absent }'`, []string{"changed: 0, failed: 0"}},
 }
 
 // settingsStates are the states at the end.

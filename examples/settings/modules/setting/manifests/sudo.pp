@@ -4,16 +4,18 @@ define setting::sudo (
   Enum[present, absent] $ensure = present,
   Pattern[/\A[\w-]+\z/] $file = $title, # sudo ignores names with a dot
 ) {
-  package { "sudo for ${title}":
-    ensure => installed,
-    name   => 'sudo',
+  unless defined(Package['sudo']) {
+    package { 'sudo':
+      ensure => installed,
+    }
   }
-  -> file { "/etc/sudoers.d/${file}":
+  file { "/etc/sudoers.d/${file}":
     ensure       => $ensure,
     owner        => 'root',
     group        => 'root',
     mode         => '0440',
     content      => "${rules.join("\n")}\n",
     validate_cmd => '/usr/sbin/visudo -cf %',
+    require      => Package['sudo'],
   }
 }

@@ -5,11 +5,12 @@ define setting::venv (
   String[1] $python = 'python3',
 ) {
   if $facts['os']['family'] == 'Debian' {
-    package { "venv for ${path}":
-      ensure => installed,
-      name   => 'python3-venv',
-      before => Exec["venv ${path}"],
+    unless defined(Package['python3-venv']) {
+      package { 'python3-venv':
+        ensure => installed,
+      }
     }
+    Package['python3-venv'] -> Exec["venv ${path}"]
   }
 
   exec { "venv ${path}":

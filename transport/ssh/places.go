@@ -40,10 +40,10 @@ type places struct {
 	limit   int // the present limit
 	most    int // the highest limit
 	taken   int
-	working int             // part of taken: places of requests, without spare sessions and shells
-	opened  int             // sessions opened since the limit last changed
-	taught  bool            // the server has refused a session
-	waiting []chan struct{} // closed when the waiting request gets a place
+	working int  // part of taken: places of requests, without spare sessions and shells
+	opened  int  // sessions opened since the limit last changed
+	taught  bool // the server has refused a session
+	waiting []*turn
 
 	// noQueue ends a request at once if the server has no free session and other
 	// requests use sessions. Otherwise the request waits for one of these sessions.
@@ -52,6 +52,12 @@ type places struct {
 	// left are sessions that bolt has closed and the server has not. Their
 	// processes may never end, and they occupy places on the server until then.
 	left map[*session]time.Time
+}
+
+// A turn is a request that waits for a place.
+type turn struct {
+	over    chan struct{} // closed when it has a place, or must not wait any longer
+	crowded bool          // it has no place; set before over is closed
 }
 
 // lostAfter is the time after which the place of a closed session counts as
@@ -109,6 +115,7 @@ func (p *places) claim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.working++
+	p.give()
 }
 
 // giveBack releases the place of a request that has opened no session.
@@ -253,8 +260,8 @@ var errCrowded = errors.New("other requests use all sessions")
 // errNoPlace is the error of a request that got no place for any other reason.
 var errNoPlace = errors.New("no free session")
 
-// take waits for a place. It calls queued if it has to wait. It returns
-// errNoPlace if ctx or the connection ends first, or if all places are lost.
+// take waits for a place. It calls queued if it has to wait. It returns errCrowded if
+// the request must not wait, or not any longer. It returns errNoPlace if ctx or the connection ends first, or if all places are lost.
 func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func()) error {
 	p.mu.Lock()
 	if len(p.waiting) == 0 && p.taken < p.limit {
@@ -267,21 +274,27 @@ func (p *places) take(ctx context.Context, ended <-chan struct{}, queued func())
 		p.mu.Unlock()
 		return errCrowded
 	}
-	turn := make(chan struct{})
-	p.waiting = append(p.waiting, turn)
+	t := &turn{over: make(chan struct{})}
+	p.waiting = append(p.waiting, t)
 	p.give()
 	p.mu.Unlock()
 	queued()
-	if p.await(ctx, turn, ended) {
+	if p.await(ctx, t.over, ended) {
+		if t.crowded {
+			return errCrowded
+		}
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, w := range p.waiting {
-		if w == turn {
+		if w == t {
 			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
 			return errNoPlace
 		}
+	}
+	if t.crowded {
+		return errCrowded
 	}
 	p.taken-- // the place was given at the same moment
 	p.working--
@@ -307,12 +320,21 @@ func (p *places) await(ctx context.Context, turn, ended <-chan struct{}) bool {
 	return false
 }
 
+// give gives the free places to the waiting requests. The others end if they must not wait any longer, because the
+// limit has fallen or a request has taken the place of a spare session.
 func (p *places) give() {
 	for len(p.waiting) > 0 && p.taken < p.limit {
-		close(p.waiting[0])
+		close(p.waiting[0].over)
 		p.waiting = p.waiting[1:]
 		p.taken++
 		p.working++
+	}
+	if p.crowded() {
+		for _, t := range p.waiting {
+			t.crowded = true
+			close(t.over)
+		}
+		p.waiting = nil
 	}
 }
 

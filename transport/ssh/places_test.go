@@ -154,6 +154,32 @@ func TestGivenUpSessionIsNoRequest(t *testing.T) {
 	}
 }
 
+// TestCrowdedWhileWaiting checks requests that wait for the place of a spare session. They end when the server
+// refuses that session, or when a request takes it, because only other requests have sessions then.
+func TestCrowdedWhileWaiting(t *testing.T) {
+	for name, lose := range map[string]func(*places){"refused": (*places).refused, "taken": (*places).claim} {
+		p := &places{limit: 10, most: 10, noQueue: true}
+		never := func() { t.Errorf("%s: a request waits", name) }
+		if err := p.take(t.Context(), nil, never); err != nil || !p.hold() {
+			t.Fatalf("%s: no place for a request and a spare session: %v", name, err)
+		}
+		if err := p.take(t.Context(), nil, never); err != nil {
+			t.Fatal(err)
+		}
+		if _, crowded := p.refusedRequest(); crowded {
+			t.Fatalf("%s: the request must not wait for the spare session", name)
+		}
+		ends := make(chan error, 1)
+		if err := p.take(t.Context(), nil, func() { go func() { lose(p); ends <- nil }() }); err != errCrowded {
+			t.Errorf("%s: %v, want %v", name, err, errCrowded)
+		}
+		<-ends
+		if p.taken > 2 || len(p.waiting) > 0 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
 // TestQuestionsAreShared checks sessions that end while a server owes an
 // answer: they wait together for one further answer, and none of them for the
 // answer to an earlier request.

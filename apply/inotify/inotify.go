@@ -45,7 +45,7 @@ const maxTree = 10000
 type Change struct {
 	Paths []Path // they may have changed
 	All   bool   // the kernel has dropped events, so every path may have changed
-	// Lost are the paths that could be watched before and cannot be watched now, with the reason. Paths has them, too.
+	// Lost are the paths that could be watched before and cannot be watched now, with the reason. Unless All is set, Paths has them, too.
 	Lost map[Path]error
 }
 

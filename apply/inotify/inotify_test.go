@@ -163,7 +163,6 @@ func TestTree(t *testing.T) {
 	next(t, top)
 }
 
-// TestSet replaces the paths: the watches of old paths are removed.
 // TestLost makes more directories below a path than are watched.
 func TestLost(t *testing.T) {
 	top := t.TempDir()
@@ -184,6 +183,7 @@ func TestLost(t *testing.T) {
 	next(t, "lost "+top)
 }
 
+// TestSet replaces the paths: the watches of old paths are removed.
 func TestSet(t *testing.T) {
 	top := t.TempDir()
 	a, b := filepath.Join(top, "a"), filepath.Join(top, "b")

@@ -19,61 +19,64 @@ import (
 )
 
 // programs has a resource of each type that runs programs, the programs of the target, and the files that it needs: PATH or PATH:TEXT.
-var programs = []struct{ resource, programs, files string }{
-	{`Alternatives[editor] {"path":"/usr/bin/vi"}`, "update-alternatives", ""},
-	{`Alternative_entry[/usr/bin/vi] {"ensure":"present","altlink":"/usr/bin/editor","altname":"editor","priority":10}`, "update-alternatives", ""},
-	{`Apt_key[0123456789ABCDEF0123456789ABCDEF01234567] {"ensure":"present","server":"hkp://keys.example.com"}`, "apt-key gpg", ""},
-	{`Archive[/srv/a.tgz] {"source":"https://www.example.com/a.tgz"}`, "curl tar", ""},
-	{`Augeas[a] {"context":"/files/etc/hosts","changes":"set 1/ipaddr 127.0.0.1"}`, "augtool", ""},
-	{`Cert_file[/srv/c.crt] {"ensure":"present","source":"https://www.example.com/c.crt"}`, "curl openssl", ""},
-	{`Cron[c] {"command":"/bin/true","minute":"5"}`, "crontab", "etc/passwd:root:x:0:0::/root:/bin/sh"},
-	{`Debconf[man-db/auto-update] {"package":"man-db","type":"boolean","value":"true"}`, "debconf-communicate debconf-set-selections", ""},
-	{`Dhparam[/srv/d.pem] {"ensure":"present","fastmode":true}`, "openssl", ""},
-	{`Docker_compose[c] {"ensure":"present","compose_files":["/srv/compose.yaml"]}`, "docker", "srv/compose.yaml:{\"services\":{\"a\":{\"image\":\"b\"}}}"},
-	{`Docker_network[n] {"ensure":"present"}`, "docker", ""},
-	{`Docker_stack[s] {"ensure":"present","compose_files":["/srv/compose.yaml"]}`, "docker", "srv/compose.yaml:{\"version\":\"3\",\"services\":{\"a\":{\"image\":\"b\"}}}"},
-	{`Docker_volume[v] {"ensure":"present"}`, "docker", ""},
-	{`Filesystem[/dev/v/l] {"ensure":"present","fs_type":"ext4"}`, "blkid mkfs.ext4", "dev/v/l"},
-	{`Firewall[100 ssh] {"proto":"tcp","dport":22,"jump":"accept"}`, "iptables iptables-save ip6tables ip6tables-save", ""},
-	{`Firewallchain[OWN:filter:IPv4] {"ensure":"present"}`, "iptables iptables-save ip6tables ip6tables-save", ""},
-	{`Firewalld_port[p] {"zone":"public","port":"80","protocol":"tcp"}`, "firewall-cmd firewall-offline-cmd", ""},
-	{`Firewalld_rich_rule[r] {"zone":"public","raw_rule":"rule service name=\"ssh\" accept"}`, "firewall-cmd firewall-offline-cmd", ""},
-	{`Firewalld_service[s] {"zone":"public","service":"ssh"}`, "firewall-cmd firewall-offline-cmd", ""},
-	{`Firewalld_zone[own] {"ensure":"present"}`, "firewall-cmd firewall-offline-cmd", ""},
-	{`Group[g] {"ensure":"present","gid":4242}`, "groupadd groupmod groupdel gpasswd getent", "etc/group"},
-	{`Java_ks[a:/srv/ks] {"ensure":"absent","password":"changeit"}`, "keytool openssl", "srv/ks:x"},
-	{`Logical_volume[l] {"ensure":"present","volume_group":"v","size":"1G"}`, "lvs lvcreate vgs pvs", ""},
-	{`Loginctl_user[root] {"linger":"enabled"}`, "loginctl", ""},
-	{`Mount[/srv] {"ensure":"mounted","device":"/dev/x","fstype":"ext4"}`, "mount umount", "etc/fstab proc/self/mounts:proc"},
-	{`Mongodb_database[d] {"ensure":"present"}`, "mongosh", ""},
-	{`Mongodb_user[u] {"ensure":"present","database":"d","username":"u","password":"p"}`, "mongosh", ""},
-	{`Mysql_database[d] {"ensure":"present"}`, "mysql", ""},
-	{`Mysql_grant[u@h/d.*] {"user":"u@h","table":"d.*","privileges":["SELECT"]}`, "mysql", ""},
-	{`Mysql_plugin[auth_socket] {"ensure":"present","soname":"auth_socket.so"}`, "mysql", ""},
-	{`Mysql_user[u@h] {"ensure":"present"}`, "mysql", ""},
-	{`Package[p] {"ensure":"present"}`, "apt-get dpkg-query dpkg", "etc/os-release:ID=debian"},
-	{`Package[p] {"ensure":"present","provider":"gem"}`, "gem", ""},
-	{`Package[p] {"ensure":"present","provider":"npm"}`, "npm", ""},
-	{`Package[p] {"ensure":"present","provider":"pip3"}`, "pip3", ""},
-	{`Physical_volume[/dev/x] {"ensure":"present"}`, "pvs pvcreate blkid", "dev/x"},
-	{`Postgresql_conn_validator[c] {"db_name":"d"}`, "psql", "etc/passwd:postgres:x:0:0::/:/bin/sh etc/group:postgres:x:0:"},
-	{`Postgresql_psql[SELECT 1] {"db":"d"}`, "psql", "etc/passwd:postgres:x:0:0::/:/bin/sh etc/group:postgres:x:0:"},
-	{`Postgresql_replication_slot[s] {"ensure":"present"}`, "psql", "etc/passwd:postgres:x:0:0::/:/bin/sh etc/group:postgres:x:0:"},
-	{`Rabbitmq_plugin[p] {"ensure":"present"}`, "rabbitmq-plugins rabbitmqctl", ""},
-	{`Rabbitmq_user[u] {"ensure":"present","password":"secret"}`, "rabbitmqctl", ""},
-	{`Rabbitmq_vhost[v] {"ensure":"present"}`, "rabbitmqctl", ""},
-	{`Selboolean[b] {"value":"on"}`, "getsebool setsebool", ""},
-	{`Selinux_permissive[httpd_t] {"ensure":"present"}`, "semanage", ""},
-	{`Selinux_port[p] {"ensure":"present","seltype":"http_port_t","low_port":80,"high_port":80,"protocol":"tcp"}`, "semanage", ""},
-	{`Selmodule[m] {"ensure":"present","selmodulepath":"/srv/m.pp"}`, "semodule", "srv/m.pp"},
-	{`Service[s] {"ensure":"running"}`, "systemctl", "proc/1/comm:systemd run/systemd/system/x"},
-	{`Ssl_pkey[/srv/k.pem] {"ensure":"present"}`, "openssl", ""},
-	{`Swap_file[/swap] {"ensure":"present"}`, "blkid mkswap swapon swapoff", "swap proc/swaps:Filename"},
-	{`User[u] {"ensure":"present","uid":4242}`, "useradd usermod userdel chage getent", "etc/passwd etc/group etc/shadow"},
-	{`Vcsrepo[/srv/r] {"ensure":"present","provider":"git","source":"https://www.example.com/r.git"}`, "git", ""},
-	{`Volume_group[v] {"ensure":"present","physical_volumes":["/dev/x"]}`, "vgs pvs vgcreate", "dev/x"},
-	{`X509_cert[/srv/c.crt] {"ensure":"present","private_key":"/srv/k.pem","template":"/srv/t.cnf"}`, "openssl", "srv/k.pem srv/t.cnf"},
-	{`X509_request[/srv/c.csr] {"ensure":"present","private_key":"/srv/k.pem","template":"/srv/t.cnf"}`, "openssl", "srv/k.pem srv/t.cnf"},
+var programs = []struct {
+	resource, programs, files string
+	trusted                   bool // the exit code decides, because the programs that succeed print no result that is read
+}{
+	{`Alternatives[editor] {"path":"/usr/bin/vi"}`, "update-alternatives", "", false},
+	{`Alternative_entry[/usr/bin/vi] {"ensure":"present","altlink":"/usr/bin/editor","altname":"editor","priority":10}`, "update-alternatives", "", false},
+	{`Apt_key[0123456789ABCDEF0123456789ABCDEF01234567] {"ensure":"present","server":"hkp://keys.example.com"}`, "apt-key gpg", "", true},
+	{`Archive[/srv/a.tgz] {"source":"https://www.example.com/a.tgz"}`, "curl tar", "", true},
+	{`Augeas[a] {"context":"/files/etc/hosts","changes":"set 1/ipaddr 127.0.0.1"}`, "augtool", "", false},
+	{`Cert_file[/srv/c.crt] {"ensure":"present","source":"https://www.example.com/c.crt"}`, "curl openssl", "", false},
+	{`Cron[c] {"command":"/bin/true","minute":"5"}`, "crontab", "etc/passwd:root:x:0:0::/root:/bin/sh", false},
+	{`Debconf[man-db/auto-update] {"package":"man-db","type":"boolean","value":"true"}`, "debconf-communicate debconf-set-selections", "", false},
+	{`Dhparam[/srv/d.pem] {"ensure":"present","fastmode":true}`, "openssl", "", false},
+	{`Docker_compose[c] {"ensure":"present","compose_files":["/srv/compose.yaml"]}`, "docker", "srv/compose.yaml:{\"services\":{\"a\":{\"image\":\"b\"}}}", false},
+	{`Docker_network[n] {"ensure":"present"}`, "docker", "", false},
+	{`Docker_stack[s] {"ensure":"present","compose_files":["/srv/compose.yaml"]}`, "docker", "srv/compose.yaml:{\"version\":\"3\",\"services\":{\"a\":{\"image\":\"b\"}}}", true},
+	{`Docker_volume[v] {"ensure":"present"}`, "docker", "", false},
+	{`Filesystem[/dev/v/l] {"ensure":"present","fs_type":"ext4"}`, "blkid mkfs.ext4", "dev/v/l", false},
+	{`Firewall[100 ssh] {"proto":"tcp","dport":22,"jump":"accept"}`, "iptables iptables-save ip6tables ip6tables-save", "", false},
+	{`Firewallchain[OWN:filter:IPv4] {"ensure":"present"}`, "iptables iptables-save ip6tables ip6tables-save", "", false},
+	{`Firewalld_port[p] {"zone":"public","port":"80","protocol":"tcp"}`, "firewall-cmd firewall-offline-cmd", "", true},
+	{`Firewalld_rich_rule[r] {"zone":"public","raw_rule":"rule service name=\"ssh\" accept"}`, "firewall-cmd firewall-offline-cmd", "", true},
+	{`Firewalld_service[s] {"zone":"public","service":"ssh"}`, "firewall-cmd firewall-offline-cmd", "", true},
+	{`Firewalld_zone[own] {"ensure":"present"}`, "firewall-cmd firewall-offline-cmd", "", true},
+	{`Group[g] {"ensure":"present","gid":4242}`, "groupadd groupmod groupdel gpasswd getent", "etc/group", true},
+	{`Java_ks[a:/srv/ks] {"ensure":"absent","password":"changeit"}`, "keytool openssl", "srv/ks:x", true},
+	{`Logical_volume[l] {"ensure":"present","volume_group":"v","size":"1G"}`, "lvs lvcreate vgs pvs", "", false},
+	{`Loginctl_user[root] {"linger":"enabled"}`, "loginctl", "", true},
+	{`Mount[/srv] {"ensure":"mounted","device":"/dev/x","fstype":"ext4"}`, "mount umount", "etc/fstab proc/self/mounts:proc", true},
+	{`Mongodb_database[d] {"ensure":"present"}`, "mongosh", "", false},
+	{`Mongodb_user[u] {"ensure":"present","database":"d","username":"u","password":"p"}`, "mongosh", "", false},
+	{`Mysql_database[d] {"ensure":"present"}`, "mysql", "", false},
+	{`Mysql_grant[u@h/d.*] {"user":"u@h","table":"d.*","privileges":["SELECT"]}`, "mysql", "", false},
+	{`Mysql_plugin[auth_socket] {"ensure":"present","soname":"auth_socket.so"}`, "mysql", "", false},
+	{`Mysql_user[u@h] {"ensure":"present"}`, "mysql", "", false},
+	{`Package[p] {"ensure":"present"}`, "apt-get dpkg-query dpkg", "etc/os-release:ID=debian", true},
+	{`Package[p] {"ensure":"present","provider":"gem"}`, "gem", "", false},
+	{`Package[p] {"ensure":"present","provider":"npm"}`, "npm", "", false},
+	{`Package[p] {"ensure":"present","provider":"pip3"}`, "pip3", "", true},
+	{`Physical_volume[/dev/x] {"ensure":"present"}`, "pvs pvcreate blkid", "dev/x", false},
+	{`Postgresql_conn_validator[c] {"db_name":"d"}`, "psql", "etc/passwd:postgres:x:0:0::/:/bin/sh etc/group:postgres:x:0:", true},
+	{`Postgresql_psql[SELECT 1] {"db":"d"}`, "psql", "etc/passwd:postgres:x:0:0::/:/bin/sh etc/group:postgres:x:0:", true},
+	{`Postgresql_replication_slot[s] {"ensure":"present"}`, "psql", "etc/passwd:postgres:x:0:0::/:/bin/sh etc/group:postgres:x:0:", true},
+	{`Rabbitmq_plugin[p] {"ensure":"present"}`, "rabbitmq-plugins rabbitmqctl", "", true},
+	{`Rabbitmq_user[u] {"ensure":"present","password":"secret"}`, "rabbitmqctl", "", false},
+	{`Rabbitmq_vhost[v] {"ensure":"present"}`, "rabbitmqctl", "", false},
+	{`Selboolean[b] {"value":"on"}`, "getsebool setsebool", "", false},
+	{`Selinux_permissive[httpd_t] {"ensure":"present"}`, "semanage", "", true},
+	{`Selinux_port[p] {"ensure":"present","seltype":"http_port_t","low_port":80,"high_port":80,"protocol":"tcp"}`, "semanage", "", false},
+	{`Selmodule[m] {"ensure":"present","selmodulepath":"/srv/m.pp"}`, "semodule", "srv/m.pp", true},
+	{`Service[s] {"ensure":"running"}`, "systemctl", "proc/1/comm:systemd run/systemd/system/x", true},
+	{`Ssl_pkey[/srv/k.pem] {"ensure":"present"}`, "openssl", "", false},
+	{`Swap_file[/swap] {"ensure":"present"}`, "blkid mkswap swapon swapoff", "swap proc/swaps:Filename", false},
+	{`User[u] {"ensure":"present","uid":4242}`, "useradd usermod userdel chage getent", "etc/passwd etc/group etc/shadow", true},
+	{`Vcsrepo[/srv/r] {"ensure":"present","provider":"git","source":"https://www.example.com/r.git"}`, "git", "", false},
+	{`Volume_group[v] {"ensure":"present","physical_volumes":["/dev/x"]}`, "vgs pvs vgcreate", "dev/x", false},
+	{`X509_cert[/srv/c.crt] {"ensure":"present","private_key":"/srv/k.pem","template":"/srv/t.cnf"}`, "openssl", "srv/k.pem srv/t.cnf", false},
+	{`X509_request[/srv/c.csr] {"ensure":"present","private_key":"/srv/k.pem","template":"/srv/t.cnf"}`, "openssl", "srv/k.pem srv/t.cnf", false},
 }
 
 // absent matches the error of a type without its program. A host without a known package manager or init system has another one.
@@ -133,9 +136,12 @@ func TestProgramFaults(t *testing.T) {
 				if !absent.MatchString(got) {
 					t.Errorf("the error does not name the missing program: %q", got)
 				}
-				apply(c.programs, func(*resource.Command) (*resource.Output, error) {
+				got = apply(c.programs, func(*resource.Command) (*resource.Output, error) {
 					return &resource.Output{Stdout: noise, Stderr: noise}, nil
 				})
+				if !c.trusted {
+					failed("noise, exit code 0", got)
+				}
 				failed("noise, exit code 3", apply(c.programs, func(*resource.Command) (*resource.Output, error) {
 					return &resource.Output{Stdout: noise, Stderr: noise, Code: 3}, nil
 				}))

@@ -167,6 +167,18 @@ func Exec(ctx context.Context, c *Command) (*Output, error) {
 	return &Output{Stdout: out.b.Bytes(), Stderr: errs.b.Bytes(), Both: both.b.Bytes(), Cut: out.cut || errs.cut || both.cut, Code: ExitCode(state), Signal: Signal(state)}, nil
 }
 
+// Sleep waits. The error is the cause of the end of ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
 // shared is a writer for several goroutines.
 type shared struct {
 	mu *sync.Mutex

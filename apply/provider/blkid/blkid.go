@@ -4,6 +4,7 @@ package blkid
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"bolt/apply/provider/tool"
 	"bolt/apply/resource"
 	"bolt/internal/lazyregexp"
+	"bolt/internal/safetext"
 )
 
 // attribute is a value in a line of blkid.
@@ -54,7 +56,14 @@ func Probe(ctx context.Context, h *resource.Host, device string, open ...*os.Fil
 	case ambivalent:
 		return Several, nil
 	}
-	return parse(string(out.Stdout)), out.Failure("blkid")
+	if err := out.Failure("blkid"); err != nil {
+		return "", err
+	}
+	kind, understood := parse(string(out.Stdout))
+	if !understood { // a caller can write to the device if it has no file system
+		return "", fmt.Errorf("blkid printed %q, which is not understood", safetext.Message(string(out.Stdout)))
+	}
+	return kind, nil
 }
 
 // checkReadable returns an error for a device that exists and cannot be read.
@@ -73,8 +82,11 @@ func checkReadable(path string) error {
 	return nil
 }
 
-// parse reads a line such as: /dev/vg/lv: TYPE="ext4".
-func parse(text string) (kind string) {
+// parse reads a line such as: /dev/vg/lv: TYPE="ext4". A partition without a file system has no attributes.
+func parse(text string) (kind string, understood bool) {
+	if text = strings.TrimSpace(text); text == "" || strings.HasSuffix(text, ":") && !strings.Contains(text, "\n") {
+		return "", true
+	}
 	_, text, _ = strings.Cut(text, ": ")
 	for _, m := range attribute().FindAllStringSubmatch(" "+text, -1) {
 		switch {
@@ -84,5 +96,5 @@ func parse(text string) (kind string) {
 			kind = Partitions
 		}
 	}
-	return kind
+	return kind, kind != ""
 }

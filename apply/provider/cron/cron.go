@@ -228,7 +228,7 @@ func write(ctx context.Context, h *resource.Host, user string, works []resource.
 	}
 	c := crontab(ctx, h, user, "-")
 	c.Stdin = []byte(t.text(h.Now().Format(time.RFC3339)))
-	c.Session = true
+	c.Session, c.Timeout = true, resource.ChangeLimit
 	out, err := h.Run(ctx, c)
 	if err != nil {
 		return err

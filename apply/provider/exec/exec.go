@@ -146,7 +146,7 @@ func (x *item) execute(ctx context.Context, h *resource.Host) error {
 		if good || try == x.tries {
 			break
 		}
-		if err := sleep(ctx, x.pause); err != nil {
+		if err := resource.Sleep(ctx, x.pause); err != nil {
 			return fmt.Errorf("%s exited with code %d, and was not tried again: %w", x.shown(&x.command), out.Code, err)
 		}
 	}
@@ -164,17 +164,6 @@ func (x *item) execute(ctx context.Context, h *resource.Host) error {
 		return fmt.Errorf("%s printed more than %d MiB, which cannot be sent", x.shown(&x.command), resource.OutputLimit>>20)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // log reports the output of a command, line by line.

@@ -28,7 +28,7 @@ type entry struct {
 // marker is the comment that Puppet writes above the lines of resources.
 const marker = "# Puppet Name: "
 
-var marked = lazyregexp.New(`^#.*Puppet Name: (.+)$`)
+var marked = lazyregexp.New(`^#.*?Puppet Name: (.+)$`)
 
 // parse reads a file. As for htpasswd(1), a file that has a line without a colon is an error. The error has no part of the line, because
 // that can be a password.
@@ -110,22 +110,24 @@ func (e *entry) of(user, name string) bool { return e.user == user || name != ""
 
 // A file is one that is read or changed.
 type file struct {
+	path   string
 	table  table
 	exists bool
 	err    error
 	works  []int // that changed the table
 }
 
-// files are the files of one batch of resources, by their paths.
+// files are the files of one batch of resources, by their paths without links.
 type files map[string]*file
 
 func (fs files) open(ctx context.Context, path string) *file {
-	f := fs[path]
+	key := textfile.Same(path)
+	f := fs[key]
 	if f != nil {
 		return f
 	}
-	f = &file{}
-	fs[path] = f
+	f = &file{path: path}
+	fs[key] = f
 	var text string
 	if text, f.exists, f.err = textfile.Read(ctx, path); f.err == nil {
 		if f.table, f.err = parse(text); f.err != nil {
@@ -155,12 +157,12 @@ func doAll(ctx context.Context, h *resource.Host, works []resource.Work) []error
 			f.works = append(f.works, n)
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		f := files[path]
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		f := files[key]
 		if len(f.works) == 0 {
 			continue
 		}
-		err := f.write(h, path)
+		err := f.write(h)
 		for _, n := range f.works {
 			errs[n] = err
 		}
@@ -177,11 +179,11 @@ func at(h *resource.Host, target, without string) string {
 }
 
 // write replaces the file.
-func (f *file) write(h *resource.Host, path string) error {
+func (f *file) write(h *resource.Host) error {
 	if f.exists {
-		if err := h.Backup(path); err != nil {
+		if err := h.Backup(f.path); err != nil {
 			return fmt.Errorf("the file was not changed, because a backup cannot be made: %w", err)
 		}
 	}
-	return textfile.Write(path, f.table.text(), newMode)
+	return textfile.Write(f.path, f.table.text(), newMode)
 }

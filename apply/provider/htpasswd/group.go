@@ -77,7 +77,7 @@ func (groups) ReadAll(ctx context.Context, h *resource.Host, items []resource.It
 func (t table) usersOf(group string) (users []string, found bool) {
 	for _, e := range t {
 		if e.user == group {
-			users, found = append(users, strings.Fields(e.hash)...), true
+			users, found = append(users, strings.FieldsFunc(e.hash, func(r rune) bool { return strings.ContainsRune(blanks, r) })...), true
 		}
 	}
 	return sorted(users), found

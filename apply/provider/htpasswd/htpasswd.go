@@ -153,8 +153,8 @@ func (x *item) change(f *file) error {
 		return nil
 	}
 	hash := x.hash
-	if at := f.table.find(x.user, x.name); hash == nil && at >= 0 {
-		hash = &f.table[at].hash
+	if hash == nil && x.found != nil {
+		hash = &x.found.hash // another resource can have removed its line
 	}
 	if hash == nil {
 		return errors.New("a new user needs the parameter cryptpasswd")

@@ -1,22 +1,19 @@
 package mongodb
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
+	"strconv"
 	"strings"
 
+	"bolt/apply/provider/textfile"
 	"bolt/apply/resource"
 	"bolt/format/ordered"
 	"bolt/format/yaml"
 )
 
 const configFile = "/etc/mongod.conf"
-
-// maxConfig is the size of the largest configuration file that is read, in bytes.
-const maxConfig = 1 << 20
 
 // A config is the part of the configuration of the server that its clients need.
 type config struct {
@@ -35,22 +32,12 @@ func (c *config) url() string {
 }
 
 // configuration reads the configuration file of the server. Without the file, the defaults of the server apply.
-func configuration(h *resource.Host) (*config, error) {
-	path := h.Path(configFile)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return parseConfig(nil)
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxConfig:
-		return nil, fmt.Errorf("%s is not a configuration file", configFile)
-	}
-	data, err := os.ReadFile(path)
+func configuration(ctx context.Context, h *resource.Host) (*config, error) {
+	text, _, err := textfile.Read(ctx, h.Path(configFile))
 	if err != nil {
 		return nil, err
 	}
-	return parseConfig(data)
+	return parseConfig([]byte(text))
 }
 
 func parseConfig(data []byte) (*config, error) {
@@ -78,7 +65,7 @@ func parseConfig(data []byte) (*config, error) {
 	default:
 		c.port = "27017"
 	}
-	if c.port == "" || len(c.port) > 5 || strings.Trim(c.port, "0123456789") != "" {
+	if n, err := strconv.ParseUint(c.port, 10, 16); err != nil || n == 0 {
 		return nil, fmt.Errorf("%s: net.port is not a port", configFile)
 	}
 	var err error
@@ -95,10 +82,8 @@ func parseConfig(data []byte) (*config, error) {
 				c.args = append(c.args, o[1], file)
 			}
 		}
-		for _, o := range [][2]string{{"allowInvalidHostnames", "--tlsAllowInvalidHostnames"}, {"allowInvalidCertificates", "--tlsAllowInvalidCertificates"}} {
-			if setting(top, "net.tls."+o[0]) == "true" {
-				c.args = append(c.args, o[1])
-			}
+		if setting(top, "net.tls.allowInvalidHostnames") == "true" {
+			c.args = append(c.args, "--tlsAllowInvalidHostnames")
 		}
 	}
 	return c, nil

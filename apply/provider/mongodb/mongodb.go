@@ -134,7 +134,7 @@ func run(ctx context.Context, h *resource.Host, in input) (*result, error) {
 	if program == "" {
 		return nil, errMissing
 	}
-	c, err := configuration(h)
+	c, err := configuration(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -224,12 +224,8 @@ func query(ctx context.Context, h *resource.Host, r *resource.Resource, read str
 			return res, err
 		}
 		h.Logf(r.Ref, report.Info, "%s. The next try is in %s", err, pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
+		if err := resource.Sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }

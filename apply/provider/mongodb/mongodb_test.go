@@ -204,6 +204,7 @@ func TestConfig(t *testing.T) {
 		"security: {authorization: enabled}":   "mongodb://127.0.0.1:27017/admin [] true",
 		"net: {tls: {mode: disabled}}":         "mongodb://127.0.0.1:27017/admin [] false",
 		"net: {port: x}":                       "/etc/mongod.conf: net.port is not a port",
+		"net: {port: 99999}":                   "/etc/mongod.conf: net.port is not a port",
 		"net: {bindIp: 'a b'}":                 "/etc/mongod.conf: net.bindIp has an address that is not understood",
 		"net: {bindIp: 'u:p@h/x'}":             "/etc/mongod.conf: net.bindIp has an address that is not understood",
 	} {

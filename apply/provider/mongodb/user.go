@@ -24,7 +24,7 @@ type user struct {
 	title          string
 	name, database string
 	tries          int64
-	roles          []role // sorted; nil if not managed
+	roles          []role // sorted; nil if the list is empty, and then not compared, as in Puppet
 	hash           string // of MongoDB for SCRAM-SHA-1; "" if not given
 	password       string // with SCRAM-SHA-256; "" if not given
 	sha256         bool   // the mechanism is SCRAM-SHA-256
@@ -145,7 +145,7 @@ func (users) ReadAll(ctx context.Context, h *resource.Host, items []resource.Ite
 	case errors.Is(err, errMissing):
 		res, err = &result{Primary: true}, nil
 	case errors.As(err, &f) && f.Code == unauthorized:
-		if c, cerr := configuration(h); cerr == nil && c.auth {
+		if c, cerr := configuration(ctx, h); cerr == nil && c.auth {
 			h.Logf(items[0].(*user).r.Ref, report.Warning, "The server does not allow bolt to read its users. bolt assumes that the first user must still be made")
 			res, err = &result{Primary: true}, nil
 		}

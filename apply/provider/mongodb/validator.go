@@ -78,12 +78,8 @@ func (x *validator) Read(ctx context.Context, h *resource.Host) error {
 			return nil
 		}
 		h.Logf(x.r.Ref, report.Info, "The server %s does not answer. The next try is in %s", x.server, connectPause)
-		timer := time.NewTimer(connectPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
+		if err := resource.Sleep(ctx, connectPause); err != nil {
+			return err
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -121,9 +122,11 @@ func newCall(h *resource.Host, m *manager, command string) (*call, error) {
 			return nil, fmt.Errorf("%w the package manager %s", errNoProgram, m.name)
 		}
 	case path.IsAbs(command):
-		if _, err := os.Stat(h.Path(command)); err != nil {
+		if _, err := os.Stat(h.Path(command)); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w the program %s", errNoProgram, command)
 		}
+	case h.Find(command) == "":
+		return nil, fmt.Errorf("%w the program %s", errNoProgram, command)
 	}
 	return &call{h, m, command}, nil
 }

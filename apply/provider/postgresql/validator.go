@@ -69,12 +69,8 @@ func (x *validator) Read(ctx context.Context, h *resource.Host) error {
 	for try := range x.tries {
 		if try > 0 {
 			h.Logf(x.r.Ref, report.Info, "The server %s does not answer. The next try is in %s", x.server, x.pause)
-			timer := time.NewTimer(x.pause)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return context.Cause(ctx)
+			if err := resource.Sleep(ctx, x.pause); err != nil {
+				return err
 			}
 		}
 		args, stdin := []string{"--no-password", "--command", x.sql}, ""

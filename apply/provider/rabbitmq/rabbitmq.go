@@ -68,12 +68,8 @@ func query(ctx context.Context, h *resource.Host, r *resource.Resource, argv ...
 	for try := range tries {
 		if try > 0 {
 			h.Logf(r.Ref, report.Info, "%s. The next try is in %s", err, pause)
-			timer := time.NewTimer(pause)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return "", context.Cause(ctx)
+			if err := resource.Sleep(ctx, pause); err != nil {
+				return "", err
 			}
 		}
 		var out *resource.Output

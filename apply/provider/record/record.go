@@ -93,11 +93,12 @@ type file struct {
 type files map[string]*file
 
 func (s *Store) open(ctx context.Context, files files, p Place) (*file, error) {
-	if f := files[p.Path]; f != nil {
+	key := textfile.Same(p.Path)
+	if f := files[key]; f != nil {
 		return f, f.err
 	}
 	f := &file{place: p}
-	files[p.Path] = f
+	files[key] = f
 	var text string
 	f.err = textfile.As(p.As, func() (err error) {
 		text, f.exists, err = textfile.Read(ctx, p.Path)

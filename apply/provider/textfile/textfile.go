@@ -220,6 +220,17 @@ func inPlace(dir *os.File, name, path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// Same returns a path that is equal for all paths of a file: without symbolic links, as far as it exists.
+func Same(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return filepath.Clean(path)
+}
+
 // Lines splits a text after its line ends. The last line can lack a line end.
 func Lines(text string) []string {
 	lines := strings.SplitAfter(text, "\n")

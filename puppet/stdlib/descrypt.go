@@ -139,10 +139,16 @@ func Crypt(password, salt string) (string, error) {
 }
 
 // unixMD5 is md5Crypt as crypt(3) has it.
-func unixMD5(password, salt string) string { return md5Crypt("$1$", password, salt[:min(8, len(salt))]) }
+func unixMD5(password, salt string) string {
+	return md5Crypt("$1$", password, salt[:min(8, len(salt))])
+}
 
-// APR1 returns the hash of a password as htpasswd -m of Apache stores it. The salt of a hash that Apache accepts has at most 8 bytes.
+// APR1 returns the hash of a password as htpasswd -m of Apache stores it. The salt of a hash that Apache accepts has at most 8
+// bytes; the modules also use longer ones.
 func APR1(password, salt string) (string, error) {
+	if len(salt) > 64 || strings.ContainsAny(salt, "$:\r\n\x00") {
+		return "", errors.New("the salt must have at most 64 bytes, without $, colons and line breaks")
+	}
 	if err := hashable(password); err != nil {
 		return "", err
 	}

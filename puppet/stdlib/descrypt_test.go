@@ -36,6 +36,11 @@ func TestCrypt(t *testing.T) {
 			t.Errorf("the salt %q is not refused: %q", salt, got)
 		}
 	}
+	for _, salt := range []string{"a:b", "a$b", "a\nb", strings.Repeat("a", 65)} {
+		if got, err := APR1("x", salt); err == nil {
+			t.Errorf("the salt %q is not refused: %q", salt, got)
+		}
+	}
 	for _, password := range []string{"a\x00b", strings.Repeat("a", maxPassword+1)} {
 		_, err := Crypt(password, "ab")
 		_, other := APR1(password, "ab")

@@ -5,9 +5,10 @@ define setting::apt_source (
   Array[String[1]] $components = [],
   Optional[Pattern[/\.(asc|gpg)\z/]] $key = undef, # puppet:///modules/..., https://... or a path
   Enum[present, absent] $ensure = present,
+  Pattern[/\A[\w-]+\z/] $file = $title,
 ) {
-  $keyring = "/etc/apt/keyrings/${title}${key.then |$k| { $k[-4, 4] }}"
-  $list = "/etc/apt/sources.list.d/${title}.sources"
+  $keyring = "/etc/apt/keyrings/${file}${key.then |$k| { $k[-4, 4] }}"
+  $list = "/etc/apt/sources.list.d/${file}.sources"
   $fields = {
     'Types' => ['deb'], 'URIs' => $uris, 'Suites' => $suites, 'Components' => $components,
     'Signed-By' => if $key { [$keyring] } else { [] },
@@ -34,12 +35,13 @@ define setting::apt_source (
 
   if $ensure == present {
     # The stamp is older than the source until an update has succeeded.
-    $stamp = "/var/cache/apt/${title}.updated"
+    $stamp = "/var/cache/apt/${file}.updated"
+    $newer = [$list] + if $key { [$keyring] } else { [] }
     $only = "-o Dir::Etc::sourcelist=${list} -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0"
 
-    exec { "apt-get update ${title}":
+    exec { "apt-get update ${file}":
       command  => "apt-get update ${only} -o APT::Update::Error-Mode=any && touch ${stamp}",
-      unless   => "test ${stamp} -nt ${list} && test ${stamp} -nt ${keyring}",
+      unless   => $newer.map |$f| { "test ${stamp} -nt ${f}" }.join(' && '),
       path     => ['/usr/bin', '/bin'],
       provider => shell,
       require  => File[$list],

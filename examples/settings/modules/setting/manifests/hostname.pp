@@ -1,4 +1,4 @@
-# Sets the name of the system now and at boot, and its address in /etc/hosts.
+# Sets the name of the system now and at boot. With a domain, also its address in /etc/hosts.
 class setting::hostname (
   Pattern[/\A[a-z0-9]([a-z0-9-]*[a-z0-9])?\z/] $hostname,
   Optional[Pattern[/\A[a-z0-9.-]+\z/]] $domain = undef,

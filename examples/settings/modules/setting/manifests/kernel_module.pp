@@ -12,11 +12,11 @@ define setting::kernel_module (
     blacklisted => "blacklist ${module}\ninstall ${module} /bin/false\n",
   }
 
-  file { "/etc/modprobe.d/${module}.conf":
+  file { "/etc/modprobe.d/setting-${module}.conf":
     ensure  => $config ? { undef => absent, default => file },
     content => $config,
   }
-  file { "/etc/modules-load.d/${module}.conf":
+  file { "/etc/modules-load.d/setting-${module}.conf":
     ensure  => $ensure ? { loaded => file, default => absent },
     content => "${module}\n",
   }
@@ -26,14 +26,14 @@ define setting::kernel_module (
       path     => $path,
       provider => shell,
       unless   => "test -d ${dir} || grep -q '${built_in}' /lib/modules/$(uname -r)/modules.builtin",
-      require  => File["/etc/modprobe.d/${module}.conf"],
+      require  => File["/etc/modprobe.d/setting-${module}.conf"],
     }
   } else {
     # Only a module that is not built in has this file.
     exec { "modprobe -r ${module}":
       path    => $path,
       onlyif  => "test -e ${dir}/initstate",
-      require => File["/etc/modprobe.d/${module}.conf"],
+      require => File["/etc/modprobe.d/setting-${module}.conf"],
     }
   }
 }

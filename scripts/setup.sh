@@ -45,6 +45,7 @@ kinit krb5-user
 zsh zsh
 locale-gen locales
 nft nftables
+duk duktape
 /usr/share/python-wheels python3-venv
 /usr/lib/postgresql postgresql
 mariadbd mariadb-server

@@ -96,6 +96,42 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestLines: resources do not lose the lines of each other.
+func TestLines(t *testing.T) {
+	h := hosttest.Host(t)
+	file, link := h.Path("/f"), h.Path("/link")
+	if err := os.Symlink("f", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, start string
+		resources   []string
+		out, want   string
+	}{
+		{"a file and a link to it", "", []string{`Htpasswd[a] {"cryptpasswd":"1","target":"FILE"}`, `Htpasswd[b] {"cryptpasswd":"2","target":"LINK"}`},
+			"Htpasswd[a] changed htpasswd_created\nHtpasswd[b] changed htpasswd_created\n", "# Puppet Name: a\na:1\n# Puppet Name: b\nb:2\n"},
+		{"a name that has the mark", "", []string{`Htpasswd[x Puppet Name: b] {"username":"u1","cryptpasswd":"1","target":"FILE"}`, `Htpasswd[b] {"cryptpasswd":"2","target":"FILE"}`},
+			"Htpasswd[x Puppet Name: b] changed htpasswd_created\nHtpasswd[b] changed htpasswd_created\n", "# Puppet Name: x Puppet Name: b\nu1:1\n# Puppet Name: b\nb:2\n"},
+		{"users change their names without hashes", "# Puppet Name: a\na:1\n# Puppet Name: b\nb:2\n", []string{`Htpasswd[a] {"username":"b","target":"FILE"}`, `Htpasswd[b] {"username":"a","target":"FILE"}`},
+			"Htpasswd[a] changed username(a -> b)\nHtpasswd[b] changed username(b -> a)\n", "# Puppet Name: a\nb:2\n# Puppet Name: b\na:1\n"},
+		{"a blank that is not ASCII", "", []string{`Htgroup[g] {"users":["a\u00a0b"],"target":"FILE"}`}, "Htgroup[g] changed htgroup_created\n", "g:a\u00a0b\n"},
+	} {
+		write(t, file, c.start, 0o600)
+		for i, r := range c.resources {
+			c.resources[i] = strings.NewReplacer("FILE", file, "LINK", link).Replace(r)
+		}
+		if out := hosttest.Apply(t, h, types(), false, c.resources...); out != c.out {
+			t.Errorf("%s: got\n%s, want\n%s", c.name, out, c.out)
+		}
+		if got := read(t, file); got != c.want {
+			t.Errorf("%s: the file is\n%q, want\n%q", c.name, got, c.want)
+		}
+		if again := hosttest.Apply(t, h, types(), false, c.resources...); again != "" {
+			t.Errorf("%s, again: %s", c.name, again)
+		}
+	}
+}
+
 // TestTargets: users of one name are in several files, and a new file is private.
 func TestTargets(t *testing.T) {
 	h := hosttest.Host(t)

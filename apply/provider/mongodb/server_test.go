@@ -24,8 +24,8 @@ import (
 var types = map[string]resource.Type{"Mongodb_user": User(), "Mongodb_database": Database(), "Mongodb_conn_validator": ConnValidator()}
 
 // A server is a stand-in for MongoDB with its shell, because Debian has neither. It reads the input of the script from descriptor 3, and answers as the
-// commands of MongoDB 7.0 and its collection system.users are documented. It does not run the script. mongosh 2.12 ran
-// the script by hand, with FerretDB 1.24 as the server.
+// commands of MongoDB 7.0 and its collection system.users are documented. It does not run the script: TestScript
+// does. mongosh 2.12 also ran it by hand, with FerretDB 1.24 as the server.
 type server struct {
 	t         *testing.T
 	users     map[string]*account // by DB.USER

@@ -247,6 +247,7 @@ func TestRefused(t *testing.T) {
 	const pip = `{"provider":"pip","command":"/opt/app/bin/pip"`
 	m.Want("noop before another resource makes the program", m.Apply(true, `Package[a] `+pip+`}`, `Package[b] `+pip+`,"ensure":"latest"}`, `Package[c] `+pip+`,"ensure":"absent"}`),
 		"Package[a] noop package_installed\nPackage[b] noop package_installed\nPackage[c] unchanged")
+	m.Want("noop with a command without a path", m.Apply(true, `Package[a] {"provider":"pip","command":"pip3.11"}`), "Package[a] noop package_installed")
 	m.Want("no command", m.Apply(false, `Package[a] `+pip+`,"ensure":"1.0"}`), "Package[a] failed package_installed: change of ensure from absent to 1.0 failed: the host does not have the program /opt/app/bin/pip")
 }
 

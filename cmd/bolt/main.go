@@ -140,7 +140,7 @@ func catchSignals(ctx context.Context, notice io.Writer, remote *atomic.Bool) co
 		for s := range signals {
 			ending, left := "", "."
 			if remote.Load() {
-				ending, left = ": ending what runs on the targets", ": commands may go on running on some targets."
+				ending, left = ": bolt ends the commands on the targets", ": commands may go on running on some targets."
 			}
 			switch {
 			case first.IsZero():

@@ -3,7 +3,6 @@ package exampletest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,25 +25,13 @@ func TestApplyExample(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the test makes and enters a root: run it as root")
 	}
-	run := func(name string, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir = root
-		var failure strings.Builder
-		cmd.Stderr = &failure
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s%s", name, err, out, &failure)
-		}
-		return string(out)
-	}
 	readme, err := os.ReadFile(filepath.Join(root, "examples", "apply", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	run("scripts/helpers.sh")
+	output(t, "scripts/helpers.sh")
 	bolt, project := filepath.Join(t.TempDir(), "bolt"), filepath.Join(t.TempDir(), "project")
-	run("go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	output(t, "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
 	if err := os.CopyFS(project, os.DirFS(filepath.Join(root, "examples", "apply"))); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +46,8 @@ func TestApplyExample(t *testing.T) {
 			script += fmt.Sprintf("echo @@@\n%s", line)
 		}
 	}
-	base := strings.TrimSpace(run("testdata/apply/run.py", "root"))
-	out := run("unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-ec", inRoot, "sh", base, project, bolt, script, t.TempDir())
+	base := strings.TrimSpace(output(t, "testdata/apply/run.py", "root"))
+	out := output(t, "unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-ec", inRoot, "sh", base, project, bolt, script, t.TempDir())
 	said := strings.Split(out, "@@@\n")[1:]
 	if len(said) != n {
 		t.Fatalf("%d of %d commands ended:\n%s", len(said), n, out)

@@ -14,6 +14,20 @@ import (
 
 const root = "../.."
 
+// output runs a program in the folder of the module, and returns its standard output. It must end with exit code 0.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = root
+	var failure strings.Builder
+	cmd.Stderr = &failure
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", name, err, out, &failure)
+	}
+	return string(out)
+}
+
 // A machines is a farm, and the files and ports that bolt needs to work on
 // it.
 type machines struct {

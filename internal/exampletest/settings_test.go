@@ -3,7 +3,6 @@ package exampletest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,21 +149,9 @@ var settingsStates = []struct{ command, want string }{
 // inSettings runs a script in a disposable root with a project, and returns the text after each of n lines @@@.
 func inSettings(t *testing.T, example, script string, n int) []string {
 	t.Helper()
-	run := func(name string, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir = root
-		var failure strings.Builder
-		cmd.Stderr = &failure
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s%s", name, err, out, &failure)
-		}
-		return string(out)
-	}
-	run("scripts/helpers.sh")
+	output(t, "scripts/helpers.sh")
 	bolt, project := filepath.Join(t.TempDir(), "bolt"), filepath.Join(t.TempDir(), "project")
-	run("go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	output(t, "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
 	if err := os.CopyFS(project, os.DirFS(example)); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +162,7 @@ func inSettings(t *testing.T, example, script string, n int) []string {
 	if err := os.WriteFile(filepath.Join(project, "inventory.yaml"), []byte(inventory), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := run("unshare", "--mount", "--pid", "--net", "--uts", "--fork", "--kill-child", "sh", "-ec", inRoot, "sh", "/", project, bolt, script, t.TempDir())
+	out := output(t, "unshare", "--mount", "--pid", "--net", "--uts", "--fork", "--kill-child", "sh", "-ec", inRoot, "sh", "/", project, bolt, script, t.TempDir())
 	printed := strings.Split(out, "@@@\n")[1:]
 	if len(printed) != n {
 		t.Fatalf("%d of %d commands ended:\n%s", len(printed), n, out)

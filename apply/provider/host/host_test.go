@@ -2,7 +2,6 @@ package host
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,28 +15,6 @@ func types() map[string]resource.Type {
 	m := map[string]resource.Type{"Host": Type(), "Anchor": anchor.Type()}
 	m["Resources"] = purge.Type(m)
 	return m
-}
-
-func write(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func TestHosts(t *testing.T) {
@@ -66,12 +43,12 @@ func TestHosts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := hosttest.Host(t)
 			path := h.Path("/etc/hosts")
-			write(t, path, start, 0o640)
+			hosttest.Write(t, path, start, 0o640)
 			noop := hosttest.Apply(t, h, types(), true, c.resources...)
 			if want := strings.ReplaceAll(c.out, " changed ", " noop "); c.name != "no address" && noop != want {
 				t.Errorf("noop:\n%s, want\n%s", noop, want)
 			}
-			if got := read(t, path); got != start {
+			if got := hosttest.Read(t, path); got != start {
 				t.Errorf("noop has written %q", got)
 			}
 			if out := hosttest.Apply(t, h, types(), false, c.resources...); out != c.out {
@@ -81,7 +58,7 @@ func TestHosts(t *testing.T) {
 			if want == "" {
 				want = start
 			}
-			if got := read(t, path); got != want {
+			if got := hosttest.Read(t, path); got != want {
 				t.Errorf("file is\n%q, want\n%q", got, want)
 			}
 			if info, _ := os.Stat(path); info.Mode().Perm() != 0o640 {
@@ -97,13 +74,13 @@ func TestHosts(t *testing.T) {
 func TestTarget(t *testing.T) {
 	h := hosttest.Host(t)
 	path, other := h.Path("/etc/hosts"), h.Path("/other")
-	write(t, path, "192.0.2.1 one # c\n192.0.2.2 two\n", 0o644)
+	hosttest.Write(t, path, "192.0.2.1 one # c\n192.0.2.2 two\n", 0o644)
 	r := []string{`Host[one] {"target":"` + other + `"}`, `Host[new] {"ip":"192.0.2.3","target":"` + other + `"}`}
 	if out := hosttest.Apply(t, h, types(), false, r...); out != "Host[one] changed target("+path+" -> "+other+")\nHost[new] changed host_created\n" {
 		t.Error(out)
 	}
-	if read(t, path) != "192.0.2.2 two\n" || read(t, other) != "192.0.2.1\tone\t# c\n192.0.2.3\tnew\n" {
-		t.Errorf("%q %q", read(t, path), read(t, other))
+	if hosttest.Read(t, path) != "192.0.2.2 two\n" || hosttest.Read(t, other) != "192.0.2.1\tone\t# c\n192.0.2.3\tnew\n" {
+		t.Errorf("%q %q", hosttest.Read(t, path), hosttest.Read(t, other))
 	}
 	if out := hosttest.Apply(t, h, types(), false, r...); out != "" {
 		t.Error(out)

@@ -2,7 +2,10 @@
 package hosttest
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,4 +92,22 @@ func Try(t *testing.T, h *resource.Host, types map[string]resource.Type, noop bo
 		t.Fatal(err)
 	}
 	return out.String(), nil
+}
+
+// Write writes a file with exactly this mode, and the directories above it.
+func Write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Read returns the content of a file.
+func Read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

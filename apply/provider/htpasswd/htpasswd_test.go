@@ -1,9 +1,7 @@
 package htpasswd
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,24 +15,8 @@ func types() map[string]resource.Type {
 	return map[string]resource.Type{"Htpasswd": Type(), "Htgroup": Group()}
 }
 
-func write(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func named(user, name string) *resource.Resource {
 	return &resource.Resource{Ref: catalog.Ref{Type: "Htpasswd", Title: name}, Params: ordered.Of("username", user)}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func TestApply(t *testing.T) {
@@ -65,7 +47,7 @@ func TestApply(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := hosttest.Host(t)
 			path := h.Path(defaultTarget)
-			write(t, path, start, 0o640)
+			hosttest.Write(t, path, start, 0o640)
 			apply := func(noop bool) string {
 				return strings.ReplaceAll(hosttest.Apply(t, h, types(), noop, c.resources...), path, "PATH")
 			}
@@ -73,7 +55,7 @@ func TestApply(t *testing.T) {
 			if want := strings.ReplaceAll(c.out, " changed ", " noop "); !strings.Contains(c.out, "needs") && noop != want {
 				t.Errorf("noop:\n%s, want\n%s", noop, want)
 			}
-			if got := read(t, path); got != start {
+			if got := hosttest.Read(t, path); got != start {
 				t.Errorf("noop has written %q", got)
 			}
 			if out := apply(false); out != c.out {
@@ -83,7 +65,7 @@ func TestApply(t *testing.T) {
 			if want == "" {
 				want = start
 			}
-			if got := read(t, path); got != want {
+			if got := hosttest.Read(t, path); got != want {
 				t.Errorf("file is\n%q, want\n%q", got, want)
 			}
 			if info, _ := os.Stat(path); info.Mode().Perm() != 0o640 {
@@ -116,14 +98,14 @@ func TestLines(t *testing.T) {
 			"Htpasswd[a] changed username(a -> b)\nHtpasswd[b] changed username(b -> a)\n", "# Puppet Name: a\nb:2\n# Puppet Name: b\na:1\n"},
 		{"a blank that is not ASCII", "", []string{`Htgroup[g] {"users":["a\u00a0b"],"target":"FILE"}`}, "Htgroup[g] changed htgroup_created\n", "g:a\u00a0b\n"},
 	} {
-		write(t, file, c.start, 0o600)
+		hosttest.Write(t, file, c.start, 0o600)
 		for i, r := range c.resources {
 			c.resources[i] = strings.NewReplacer("FILE", file, "LINK", link).Replace(r)
 		}
 		if out := hosttest.Apply(t, h, types(), false, c.resources...); out != c.out {
 			t.Errorf("%s: got\n%s, want\n%s", c.name, out, c.out)
 		}
-		if got := read(t, file); got != c.want {
+		if got := hosttest.Read(t, file); got != c.want {
 			t.Errorf("%s: the file is\n%q, want\n%q", c.name, got, c.want)
 		}
 		if again := hosttest.Apply(t, h, types(), false, c.resources...); again != "" {
@@ -140,8 +122,8 @@ func TestTargets(t *testing.T) {
 	if out := hosttest.Apply(t, h, types(), false, r...); out != "Htpasswd[a] changed htpasswd_created\nHtpasswd[b] changed htpasswd_created\n" {
 		t.Error(out)
 	}
-	if read(t, one) != "# Puppet Name: a\nu:1\n" || read(t, two) != "# Puppet Name: b\nu:2\n" {
-		t.Errorf("%q %q", read(t, one), read(t, two))
+	if hosttest.Read(t, one) != "# Puppet Name: a\nu:1\n" || hosttest.Read(t, two) != "# Puppet Name: b\nu:2\n" {
+		t.Errorf("%q %q", hosttest.Read(t, one), hosttest.Read(t, two))
 	}
 	if info, _ := os.Stat(one); info.Mode().Perm() != newMode {
 		t.Errorf("mode is %o", info.Mode())
@@ -170,8 +152,8 @@ func TestGroups(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := hosttest.Host(t)
 			path := h.Path(groupTarget)
-			write(t, path, start, 0o640)
-			if noop, want := hosttest.Apply(t, h, types(), true, c.resources...), strings.ReplaceAll(c.out, " changed ", " noop "); !strings.Contains(c.out, "needs") && noop != want || read(t, path) != start {
+			hosttest.Write(t, path, start, 0o640)
+			if noop, want := hosttest.Apply(t, h, types(), true, c.resources...), strings.ReplaceAll(c.out, " changed ", " noop "); !strings.Contains(c.out, "needs") && noop != want || hosttest.Read(t, path) != start {
 				t.Errorf("noop:\n%s, want\n%s", noop, want)
 			}
 			if out := hosttest.Apply(t, h, types(), false, c.resources...); out != c.out {
@@ -181,7 +163,7 @@ func TestGroups(t *testing.T) {
 			if want == "" {
 				want = start
 			}
-			if got := read(t, path); got != want {
+			if got := hosttest.Read(t, path); got != want {
 				t.Errorf("file is\n%q, want\n%q", got, want)
 			}
 			if again := hosttest.Apply(t, h, types(), false, c.resources...); strings.Contains(again, "changed") {
@@ -190,7 +172,7 @@ func TestGroups(t *testing.T) {
 		})
 	}
 	h := hosttest.Host(t)
-	write(t, h.Path(groupTarget), "s3cret\n", 0o600)
+	hosttest.Write(t, h.Path(groupTarget), "s3cret\n", 0o600)
 	if out := hosttest.Apply(t, h, types(), false, `Htgroup[a] {"users":"u"}`); !strings.Contains(out, "is malformed") || strings.Contains(out, "s3cret") {
 		t.Error(out)
 	}
@@ -201,14 +183,14 @@ func TestMalformed(t *testing.T) {
 	for _, text := range []string{"s3cret\n", "a:b\ns3cret", ":s3cret\n", "a:b\n<s3cret>\n", "a\x00:s3cret\n"} {
 		h := hosttest.Host(t)
 		path := h.Path("/f")
-		write(t, path, text, 0o600)
+		hosttest.Write(t, path, text, 0o600)
 		for _, params := range []string{`"cryptpasswd":"h"`, `"ensure":"absent"`} {
 			out := hosttest.Apply(t, h, types(), false, `Htpasswd[a] {`+params+`,"target":"`+path+`"}`)
 			if !strings.Contains(out, path+": line ") || !strings.Contains(out, "is malformed") || strings.Contains(out, "s3cret") {
 				t.Errorf("%q: %s", text, out)
 			}
 		}
-		if got := read(t, path); got != text {
+		if got := hosttest.Read(t, path); got != text {
 			t.Errorf("%q has become %q", text, got)
 		}
 	}

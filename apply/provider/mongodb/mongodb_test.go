@@ -16,26 +16,13 @@ import (
 	"bolt/apply/resource"
 )
 
-// step applies resources with noop, then really, then again.
-func step(t *testing.T, m *providertest.Machine, want []string, resources ...string) {
-	t.Helper()
-	slices.Sort(want)
-	text := strings.Join(want, "\n")
-	m.Want("noop", m.Apply(true, resources...), strings.ReplaceAll(text, " changed ", " noop "))
-	m.Want("result", m.Apply(false, resources...), text)
-	for _, r := range resources {
-		ref, _, _ := strings.Cut(r, " {")
-		m.Want("again", m.Apply(false, r), ref+" unchanged")
-	}
-}
-
 const command1 = "mongosh mongodb://127.0.0.1:27017/admin --quiet --norc --file /proc/self/fd/3"
 
 func TestUsers(t *testing.T) {
 	m, s := newServer(t)
 	s.noise = "a warning: bolt-result:{}\n\x1b[31m\xff\n"
 	hash := passwordHash("dan", "secret1")
-	step(t, m, []string{"Mongodb_user[User dan on db shop] changed mongodb_user_created", "Mongodb_user[eve] changed mongodb_user_created", "Mongodb_user[kim] changed mongodb_user_created"},
+	m.Step([]string{"Mongodb_user[User dan on db shop] changed mongodb_user_created", "Mongodb_user[eve] changed mongodb_user_created", "Mongodb_user[kim] changed mongodb_user_created"},
 		`Mongodb_user[User dan on db shop] {"username":"dan","database":"shop","password_hash":"`+hash+`","roles":["readWrite","read@other","dbAdmin@shop"]}`,
 		`Mongodb_user[eve] {"database":"shop","password":{"sensitive":"secret2"}}`,
 		`Mongodb_user[kim] {"database":"admin","password":{"sensitive":"secret3"},"auth_mechanism":"scram_sha_256","update_password":true,"roles":[]}`)
@@ -43,21 +30,21 @@ func TestUsers(t *testing.T) {
 		t.Errorf("%v", s.users)
 	}
 	m.Want("roles", fmt.Sprint(s.users["shop.dan"].Roles, s.users["shop.eve"].Roles, s.users["admin.kim"].Roles), "[{read other} {dbAdmin shop} {readWrite shop}] [{dbAdmin shop}] []")
-	step(t, m, []string{"Mongodb_user[dan] changed roles_changed password_hash_changed", "Mongodb_user[eve] changed password_changed", "Mongodb_user[kim] changed password_changed"},
+	m.Step([]string{"Mongodb_user[dan] changed roles_changed password_hash_changed", "Mongodb_user[eve] changed password_changed", "Mongodb_user[kim] changed password_changed"},
 		`Mongodb_user[dan] {"database":"shop","password_hash":"abc","roles":["read","readWrite"]}`, `Mongodb_user[eve] {"database":"shop","password":"secret4"}`,
 		`Mongodb_user[kim] {"database":"admin","password":"secret5","auth_mechanism":"scram_sha_256","update_password":true,"roles":[]}`)
 	m.Want("roles", fmt.Sprint(s.users["shop.dan"].Roles), "[{readWrite shop} {read shop}]")
 	m.Want("not compared", m.Apply(false, `Mongodb_user[kim] {"database":"admin","password":"other","auth_mechanism":"scram_sha_256","roles":[]}`, `Mongodb_user[dan] {"database":"shop","roles":[]}`),
 		"Mongodb_user[dan] unchanged\nMongodb_user[kim] unchanged")
 	m.Want("one query", strings.Join(m.Argv, "\n"), command1)
-	step(t, m, []string{"Mongodb_user[dan] changed mongodb_user_removed"}, `Mongodb_user[dan] {"database":"shop","ensure":"absent"}`)
+	m.Step([]string{"Mongodb_user[dan] changed mongodb_user_removed"}, `Mongodb_user[dan] {"database":"shop","ensure":"absent"}`)
 	m.Want("no password", m.Apply(false, `Mongodb_user[new] {"database":"shop"}`), "Mongodb_user[new] failed mongodb_user_created: change of ensure from absent to present failed: a new user needs the parameter password_hash or password")
 }
 
 func TestDatabases(t *testing.T) {
 	m, s := newServer(t)
-	step(t, m, []string{"Mongodb_database[a] changed mongodb_database_created", "Mongodb_database[b-2] changed mongodb_database_created"}, `Mongodb_database[a]`, `Mongodb_database[b-2] {"tries":3}`)
-	step(t, m, []string{"Mongodb_database[a] changed mongodb_database_removed"}, `Mongodb_database[a] {"ensure":"absent"}`)
+	m.Step([]string{"Mongodb_database[a] changed mongodb_database_created", "Mongodb_database[b-2] changed mongodb_database_created"}, `Mongodb_database[a]`, `Mongodb_database[b-2] {"tries":3}`)
+	m.Step([]string{"Mongodb_database[a] changed mongodb_database_removed"}, `Mongodb_database[a] {"ensure":"absent"}`)
 	m.Want("databases", fmt.Sprint(s.databases), "map[admin:true b-2:true]")
 	m.Want("command", s.scripts[len(s.scripts)-2], `var input = {"jobs":[[{"db":"a","command":{"dropDatabase":1}}]]};`)
 }

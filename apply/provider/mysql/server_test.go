@@ -74,19 +74,6 @@ const (
 	hashB = "*5D2E19393CC5EF67C88A4FE3B0C5B0E0E0C0A5D7"
 )
 
-// A step applies resources: with noop, then really, then again one by one. want has a line for each resource.
-func step(t *testing.T, m *providertest.Machine, want []string, resources ...string) {
-	t.Helper()
-	slices.Sort(want)
-	text := strings.Join(want, "\n")
-	m.Want("noop", m.Apply(true, resources...), strings.ReplaceAll(text, " changed ", " noop "))
-	m.Want("result", m.Apply(false, resources...), text)
-	for _, r := range resources {
-		ref, _, _ := strings.Cut(r, " {")
-		m.Want("again", m.Apply(false, r), ref+" unchanged")
-	}
-}
-
 // TestServer applies the types to a real server of MariaDB.
 func TestServer(t *testing.T) {
 	m := server(t)
@@ -101,7 +88,7 @@ func TestServer(t *testing.T) {
 
 func databaseSteps(t *testing.T, m *providertest.Machine) {
 	const odd = "Mysql_database[q`x'\\y\"é]"
-	step(t, m, []string{"Mysql_database[a-b] changed mysql_database_created", odd + " changed mysql_database_created", "Mysql_database[plain] changed mysql_database_created"},
+	m.Step([]string{"Mysql_database[a-b] changed mysql_database_created", odd + " changed mysql_database_created", "Mysql_database[plain] changed mysql_database_created"},
 		`Mysql_database[a-b] {"ensure":"present"}`, odd+` {"ensure":"present","charset":"utf8mb4","collate":"utf8mb4_bin"}`,
 		`Mysql_database[plain] {"ensure":"present","charset":"utf8mb4","collate":"utf8mb4_general_ci"}`)
 	if len(m.Argv) != 1 || !strings.HasPrefix(m.Argv[0], "mysql --defaults-extra-file=/root/.my.cnf -NB < ") {
@@ -109,36 +96,36 @@ func databaseSteps(t *testing.T, m *providertest.Machine) {
 	}
 	m.Want("databases", sql(m, "SET NAMES utf8mb4; SELECT schema_name, default_collation_name FROM information_schema.schemata WHERE schema_name IN ('a-b','plain') OR schema_name LIKE 'q%' ORDER BY 1"),
 		"a-b\tutf8mb3_general_ci\nplain\tutf8mb4_general_ci\nq`x'\\\\y\"é\tutf8mb4_bin")
-	step(t, m, []string{"Mysql_database[plain] changed charset_changed collate_changed"}, `Mysql_database[plain] {"ensure":"present","charset":"latin1","collate":"latin1_bin"}`)
-	step(t, m, []string{odd + " changed mysql_database_removed"}, odd+` {"ensure":"absent"}`)
+	m.Step([]string{"Mysql_database[plain] changed charset_changed collate_changed"}, `Mysql_database[plain] {"ensure":"present","charset":"latin1","collate":"latin1_bin"}`)
+	m.Step([]string{odd + " changed mysql_database_removed"}, odd+` {"ensure":"absent"}`)
 	// A server with another mode still gets the names.
 	sql(m, "SET GLOBAL sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'")
-	step(t, m, []string{odd + " changed mysql_database_created"}, odd+` {"ensure":"present"}`)
+	m.Step([]string{odd + " changed mysql_database_created"}, odd+` {"ensure":"present"}`)
 	sql(m, "SET GLOBAL sql_mode = DEFAULT")
-	step(t, m, []string{odd + " changed mysql_database_removed"}, odd+` {"ensure":"absent"}`)
+	m.Step([]string{odd + " changed mysql_database_removed"}, odd+` {"ensure":"absent"}`)
 }
 
 func userSteps(t *testing.T, m *providertest.Machine) {
 	joe := `Mysql_user[joe@LocalHost] {"ensure":"present","password_hash":{"sensitive":"` + hashA + `"}`
 	odd := "Mysql_user[a'b\\@c@%]"
-	step(t, m, []string{"Mysql_user[joe@LocalHost] changed mysql_user_created", odd + " changed mysql_user_created", "Mysql_user[ed@localhost] changed mysql_user_created"},
+	m.Step([]string{"Mysql_user[joe@LocalHost] changed mysql_user_created", odd + " changed mysql_user_created", "Mysql_user[ed@localhost] changed mysql_user_created"},
 		joe+"}", odd+` {"ensure":"present","max_user_connections":3,"max_queries_per_hour":"4","tls_options":["SUBJECT '/CN=x\"'","ISSUER '/C=a''b'"]}`,
 		`Mysql_user[ed@localhost] {"ensure":"present","plugin":"unix_socket"}`)
 	query := "SELECT user, host, plugin, authentication_string, max_user_connections, max_questions, ssl_type, x509_issuer, x509_subject FROM mysql.user WHERE user IN ('joe','ed') OR user LIKE 'a%' ORDER BY 1"
 	m.Want("users", sql(m, query), "a'b\\\\@c\t%\tmysql_native_password\t\t3\t4\tSPECIFIED\t/C=a'b\t/CN=x\"\ned\tlocalhost\tunix_socket\t\t0\t0\t\t\t\njoe\tlocalhost\tmysql_native_password\t"+hashA+"\t0\t0\t\t\t")
-	step(t, m, []string{"Mysql_user[joe@localhost] changed password_hash_changed max_updates_per_hour_changed tls_options_changed"},
+	m.Step([]string{"Mysql_user[joe@localhost] changed password_hash_changed max_updates_per_hour_changed tls_options_changed"},
 		`Mysql_user[joe@localhost] {"ensure":"present","password_hash":"`+hashB+`","max_updates_per_hour":7,"tls_options":"SSL"}`)
-	step(t, m, []string{"Mysql_user[joe@localhost] changed password_hash_changed plugin_changed tls_options_changed"},
+	m.Step([]string{"Mysql_user[joe@localhost] changed password_hash_changed plugin_changed tls_options_changed"},
 		`Mysql_user[joe@localhost] {"ensure":"present","password_hash":"","plugin":"unix_socket","tls_options":"NONE"}`)
-	step(t, m, []string{"Mysql_user[joe@localhost] changed password_hash_changed plugin_changed"},
+	m.Step([]string{"Mysql_user[joe@localhost] changed password_hash_changed plugin_changed"},
 		`Mysql_user[joe@localhost] {"ensure":"present","password_hash":"`+hashA+`","plugin":"mysql_native_password"}`)
-	step(t, m, []string{odd + " changed mysql_user_removed"}, odd+` {"ensure":"absent"}`)
+	m.Step([]string{odd + " changed mysql_user_removed"}, odd+` {"ensure":"absent"}`)
 }
 
 func grantSteps(t *testing.T, m *providertest.Machine) {
 	sql(m, "CREATE DATABASE IF NOT EXISTS my; CREATE TABLE my.t (a INT, b INT); CREATE PROCEDURE my.p() SELECT 1; CREATE USER u@localhost; CREATE USER v@localhost; CREATE ROLE r; GRANT r TO v@localhost")
 	const to = `,"user":"u@localhost"}`
-	step(t, m, []string{
+	m.Step([]string{
 		"Mysql_grant[u@localhost/my.*] changed mysql_grant_created", "Mysql_grant[u@localhost/my.t] changed mysql_grant_created",
 		"Mysql_grant[u@localhost/*.*] changed privileges_changed options_changed", "Mysql_grant[u@localhost/PROCEDURE my.p] changed mysql_grant_created",
 		"Mysql_grant[u@localhost/v@localhost] changed mysql_grant_created", `Mysql_grant[u@localhost/o\_d-d.*] changed mysql_grant_created`,
@@ -155,14 +142,14 @@ func grantSteps(t *testing.T, m *providertest.Machine) {
 	m.Want("grants", sql(m, "SHOW GRANTS FOR u@localhost"), "GRANT ALL PRIVILEGES ON *.* TO `u`@`localhost` WITH GRANT OPTION\n"+
 		"GRANT SELECT, UPDATE ON `my`.* TO `u`@`localhost`\nGRANT ALL PRIVILEGES ON `o\\\\_d-d`.* TO `u`@`localhost`\n"+
 		"GRANT SELECT (`b`), INSERT (`a`, `b`), DELETE ON `my`.`t` TO `u`@`localhost`\nGRANT EXECUTE ON PROCEDURE `my`.`p` TO `u`@`localhost`\nGRANT PROXY ON 'v'@'localhost' TO 'u'@'localhost'")
-	step(t, m, []string{"Mysql_grant[u@localhost/my.*] changed privileges_changed options_changed", "Mysql_grant[u@localhost/*.*] changed privileges_changed options_changed",
+	m.Step([]string{"Mysql_grant[u@localhost/my.*] changed privileges_changed options_changed", "Mysql_grant[u@localhost/*.*] changed privileges_changed options_changed",
 		"Mysql_grant[u@localhost/my.t] changed privileges_changed"},
 		`Mysql_grant[u@localhost/my.*] {"ensure":"present","privileges":["SELECT","INSERT"],"options":["GRANT"],"table":"my.*"`+to,
 		`Mysql_grant[u@localhost/*.*] {"ensure":"present","privileges":["SHUTDOWN"],"options":"NONE","table":"*.*"`+to,
 		`Mysql_grant[u@localhost/my.t] {"ensure":"present","privileges":["INSERT (a)","SELECT"],"table":"my.t"`+to)
 	m.Want("grants", sql(m, "SHOW GRANTS FOR u@localhost"), "GRANT SHUTDOWN ON *.* TO `u`@`localhost`\nGRANT SELECT, INSERT ON `my`.* TO `u`@`localhost` WITH GRANT OPTION\n"+
 		"GRANT ALL PRIVILEGES ON `o\\\\_d-d`.* TO `u`@`localhost`\nGRANT SELECT, INSERT (`a`) ON `my`.`t` TO `u`@`localhost`\nGRANT EXECUTE ON PROCEDURE `my`.`p` TO `u`@`localhost`\nGRANT PROXY ON 'v'@'localhost' TO 'u'@'localhost'")
-	step(t, m, []string{"Mysql_grant[u@localhost/my.*] changed mysql_grant_removed", "Mysql_grant[u@localhost/*.*] changed mysql_grant_removed", "Mysql_grant[u@localhost/v@localhost] changed mysql_grant_removed"},
+	m.Step([]string{"Mysql_grant[u@localhost/my.*] changed mysql_grant_removed", "Mysql_grant[u@localhost/*.*] changed mysql_grant_removed", "Mysql_grant[u@localhost/v@localhost] changed mysql_grant_removed"},
 		`Mysql_grant[u@localhost/my.*] {"ensure":"absent","privileges":["SELECT"],"table":"my.*"`+to, `Mysql_grant[u@localhost/*.*] {"ensure":"absent"}`,
 		`Mysql_grant[u@localhost/v@localhost] {"ensure":"absent","privileges":"PROXY","table":"v@localhost"`+to)
 	m.Want("no user", m.Apply(false, `Mysql_grant[none@localhost/my.*] {"ensure":"present","privileges":["SELECT"],"table":"my.*","user":"none@localhost"}`),
@@ -211,9 +198,9 @@ func killedSteps(t *testing.T, m *providertest.Machine) {
 
 func pluginSteps(t *testing.T, m *providertest.Machine) {
 	const ref = "Mysql_plugin[simple_password_check]"
-	step(t, m, []string{ref + " changed mysql_plugin_created"}, ref+` {"ensure":"present"}`)
+	m.Step([]string{ref + " changed mysql_plugin_created"}, ref+` {"ensure":"present"}`)
 	m.Want("library", m.Apply(false, ref+` {"soname":"other.so"}`), ref+" failed: the plugin is installed from the library simple_password_check.so. Remove it with ensure => absent first")
-	step(t, m, []string{ref + " changed mysql_plugin_removed"}, ref+` {"ensure":"absent"}`)
+	m.Step([]string{ref + " changed mysql_plugin_removed"}, ref+` {"ensure":"absent"}`)
 	if got := m.Apply(false, `Mysql_plugin[p] {"soname":"nothing.so"}`); !strings.Contains(got, "mysql: ERROR 1126 (HY000): Can't open shared library") {
 		t.Error(got)
 	}

@@ -197,3 +197,16 @@ func (m *Machine) Want(what, got, want string) {
 		m.t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
 	}
 }
+
+// Step applies resources with noop, then really, and then again one by one. want has a line of the second run for each resource.
+func (m *Machine) Step(want []string, resources ...string) {
+	m.t.Helper()
+	slices.Sort(want)
+	text := strings.Join(want, "\n")
+	m.Want("noop", m.Apply(true, resources...), strings.ReplaceAll(text, " changed ", " noop "))
+	m.Want("result", m.Apply(false, resources...), text)
+	for _, r := range resources {
+		ref, _, _ := strings.Cut(r, " {")
+		m.Want("again", m.Apply(false, r), ref+" unchanged")
+	}
+}

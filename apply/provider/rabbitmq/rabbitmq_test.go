@@ -160,25 +160,12 @@ func (b *broker) run(args []string, stdin string) (out string, code int) {
 	return string(data), 0
 }
 
-// step applies resources with noop, then really, then again.
-func step(t *testing.T, m *providertest.Machine, want []string, resources ...string) {
-	t.Helper()
-	slices.Sort(want)
-	text := strings.Join(want, "\n")
-	m.Want("noop", m.Apply(true, resources...), strings.ReplaceAll(text, " changed ", " noop "))
-	m.Want("result", m.Apply(false, resources...), text)
-	for _, r := range resources {
-		ref, _, _ := strings.Cut(r, " {")
-		m.Want("again", m.Apply(false, r), ref+" unchanged")
-	}
-}
-
 func TestUsers(t *testing.T) {
 	m, b := newBroker(t)
-	step(t, m, []string{"Rabbitmq_user[dan] changed rabbitmq_user_created", "Rabbitmq_user[eve] changed rabbitmq_user_created", "Rabbitmq_user[guest] changed rabbitmq_user_removed"},
+	m.Step([]string{"Rabbitmq_user[dan] changed rabbitmq_user_created", "Rabbitmq_user[eve] changed rabbitmq_user_created", "Rabbitmq_user[guest] changed rabbitmq_user_removed"},
 		`Rabbitmq_user[dan] {"password":{"sensitive":"top 'secret"},"admin":true,"tags":["monitoring"]}`, `Rabbitmq_user[eve] {"password":"e"}`, `Rabbitmq_user[guest] {"ensure":"absent"}`)
 	m.Want("users", fmt.Sprint(b.users, b.passwords["dan"]), "map[dan:[monitoring administrator] eve:[]]top 'secret")
-	step(t, m, []string{"Rabbitmq_user[dan] changed password_changed admin_changed tags_changed"}, `Rabbitmq_user[dan] {"password":"other","tags":["b","a","b"]}`)
+	m.Step([]string{"Rabbitmq_user[dan] changed password_changed admin_changed tags_changed"}, `Rabbitmq_user[dan] {"password":"other","tags":["b","a","b"]}`)
 	m.Want("users", fmt.Sprint(b.users["dan"], b.passwords["dan"]), "[a b]other")
 	// One query for all users, and one for each password. Passwords are not arguments.
 	m.Apply(false, `Rabbitmq_user[dan] {"password":"third","tags":["b","a"]}`, `Rabbitmq_user[eve] {}`)
@@ -208,12 +195,12 @@ func TestKilled(t *testing.T) {
 
 func TestVhosts(t *testing.T) {
 	m, b := newBroker(t)
-	step(t, m, []string{"Rabbitmq_vhost[v] changed rabbitmq_vhost_created", "Rabbitmq_vhost[w] changed rabbitmq_vhost_created"},
+	m.Step([]string{"Rabbitmq_vhost[v] changed rabbitmq_vhost_created", "Rabbitmq_vhost[w] changed rabbitmq_vhost_created"},
 		`Rabbitmq_vhost[v]`, `Rabbitmq_vhost[w] {"description":"two words","default_queue_type":"quorum","tags":["x"]}`)
 	m.Want("command", m.Argv[0], "rabbitmqctl -q list_vhosts name description default_queue_type tags --formatter json")
 	m.Apply(false, `Rabbitmq_vhost[v]`)
 	m.Want("command", strings.Join(m.Argv, "\n"), "rabbitmqctl -q list_vhosts name --formatter json")
-	step(t, m, []string{"Rabbitmq_vhost[w] changed description_changed tags_changed", "Rabbitmq_vhost[v] changed rabbitmq_vhost_removed"},
+	m.Step([]string{"Rabbitmq_vhost[w] changed description_changed tags_changed", "Rabbitmq_vhost[v] changed rabbitmq_vhost_removed"},
 		`Rabbitmq_vhost[w] {"description":"new","tags":["z","y"]}`, `Rabbitmq_vhost[v] {"ensure":"absent"}`)
 	m.Want("vhosts", fmt.Sprint(b.vhosts), "map[/:{/   []} w:{ new quorum [y z]}]")
 }
@@ -221,10 +208,10 @@ func TestVhosts(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	m, b := newBroker(t)
 	b.vhosts["v"], b.permissions["v"] = vhostRow{Name: "v"}, map[string]permissionsRow{}
-	step(t, m, []string{"Rabbitmq_user_permissions[dan@/] changed rabbitmq_user_permissions_created", "Rabbitmq_user_permissions[dan@v] changed rabbitmq_user_permissions_created", "Rabbitmq_user_permissions[eve@v] changed rabbitmq_user_permissions_created"},
+	m.Step([]string{"Rabbitmq_user_permissions[dan@/] changed rabbitmq_user_permissions_created", "Rabbitmq_user_permissions[dan@v] changed rabbitmq_user_permissions_created", "Rabbitmq_user_permissions[eve@v] changed rabbitmq_user_permissions_created"},
 		`Rabbitmq_user_permissions[dan@/] {"configure_permission":".*","read_permission":"^a\\.b$","write_permission":""}`, `Rabbitmq_user_permissions[dan@v] {"read_permission":".*"}`, `Rabbitmq_user_permissions[eve@v]`)
 	m.Want("permissions", fmt.Sprint(b.permissions), `map[/:map[dan:{dan .*  ^a\.b$}] v:map[dan:{dan ^$ ^$ .*} eve:{eve ^$ ^$ ^$}]]`)
-	step(t, m, []string{"Rabbitmq_user_permissions[dan@v] changed configure_permission_changed write_permission_changed", "Rabbitmq_user_permissions[eve@v] changed rabbitmq_user_permissions_removed"},
+	m.Step([]string{"Rabbitmq_user_permissions[dan@v] changed configure_permission_changed write_permission_changed", "Rabbitmq_user_permissions[eve@v] changed rabbitmq_user_permissions_removed"},
 		`Rabbitmq_user_permissions[dan@v] {"configure_permission":"a","write_permission":"b"}`, `Rabbitmq_user_permissions[eve@v] {"ensure":"absent"}`)
 	m.Want("permissions", fmt.Sprint(b.permissions["v"]), "map[dan:{dan a b .*}]")
 	m.Apply(true, `Rabbitmq_user_permissions[dan@v]`, `Rabbitmq_user_permissions[eve@v]`, `Rabbitmq_user_permissions[x@/]`)
@@ -235,18 +222,18 @@ func TestPermissions(t *testing.T) {
 
 func TestPolicies(t *testing.T) {
 	m, b := newBroker(t)
-	step(t, m, []string{"Rabbitmq_policy[ha@all@/] changed rabbitmq_policy_created", "Rabbitmq_policy[p@/] changed rabbitmq_policy_created"},
+	m.Step([]string{"Rabbitmq_policy[ha@all@/] changed rabbitmq_policy_created", "Rabbitmq_policy[p@/] changed rabbitmq_policy_created"},
 		`Rabbitmq_policy[ha@all@/] {"pattern":".*","definition":{"ha-sync-mode":"automatic","ha-mode":"exactly","ha-params":"2","max-length":"5"}}`,
 		`Rabbitmq_policy[p@/] {"pattern":"^a","applyto":"queues","priority":"07","definition":{"ha-mode":"nodes","ha-params":["a","b"]}}`)
 	m.Want("definition", fmt.Sprint(b.policies["/"]["ha@all"]), `map[apply-to:all definition:{"ha-mode":"exactly","ha-params":2,"ha-sync-mode":"automatic","max-length":5} name:ha@all pattern:.* priority:0 vhost:/]`)
-	step(t, m, []string{"Rabbitmq_policy[ha@all@/] changed rabbitmq_policy_removed", "Rabbitmq_policy[p@/] changed definition_changed pattern_changed applyto_changed priority_changed"},
+	m.Step([]string{"Rabbitmq_policy[ha@all@/] changed rabbitmq_policy_removed", "Rabbitmq_policy[p@/] changed definition_changed pattern_changed applyto_changed priority_changed"},
 		`Rabbitmq_policy[ha@all@/] {"ensure":"absent"}`, `Rabbitmq_policy[p@/] {"pattern":"^b","priority":1,"definition":{"expires":9}}`)
 	m.Want("policies", fmt.Sprint(b.policies["/"]), `map[p:map[apply-to:all definition:{"expires":9} name:p pattern:^b priority:1 vhost:/]]`)
 }
 
 func TestPlugins(t *testing.T) {
 	m, b := newBroker(t)
-	step(t, m, []string{"Rabbitmq_plugin[a] changed rabbitmq_plugin_created", "Rabbitmq_plugin[b] changed rabbitmq_plugin_created", "Rabbitmq_plugin[c] changed rabbitmq_plugin_created"},
+	m.Step([]string{"Rabbitmq_plugin[a] changed rabbitmq_plugin_created", "Rabbitmq_plugin[b] changed rabbitmq_plugin_created", "Rabbitmq_plugin[c] changed rabbitmq_plugin_created"},
 		`Rabbitmq_plugin[a]`, `Rabbitmq_plugin[b] {"mode":"offline","umask":"027"}`, `Rabbitmq_plugin[c] {"mode":"online"}`)
 	b.plugins = nil
 	m.Apply(false, `Rabbitmq_plugin[b] {"mode":"offline","umask":"027"}`, `Rabbitmq_plugin[c] {"mode":"online"}`)
@@ -254,7 +241,7 @@ func TestPlugins(t *testing.T) {
 sh -c umask "$0"; exec "$@" 027 /usr/bin/rabbitmq-plugins enable b --offline
 rabbitmqctl -q status
 sh -c umask "$0"; exec "$@" 0022 /usr/bin/rabbitmq-plugins enable c --online`)
-	step(t, m, []string{"Rabbitmq_plugin[b] changed rabbitmq_plugin_removed"}, `Rabbitmq_plugin[b] {"ensure":"absent"}`)
+	m.Step([]string{"Rabbitmq_plugin[b] changed rabbitmq_plugin_removed"}, `Rabbitmq_plugin[b] {"ensure":"absent"}`)
 }
 
 // A server that has just started needs some time. The clock of the test does not wait.

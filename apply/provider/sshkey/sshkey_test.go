@@ -21,29 +21,10 @@ func types() map[string]resource.Type {
 	return m
 }
 
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func TestHostKeys(t *testing.T) {
 	h := hosttest.Host(t)
 	path := h.Path(knownHosts)
-	write(t, path, "# c\nweb,w1 ssh-rsa AAA1\nweb ssh-ed25519 AAA2\n@revoked bad ssh-rsa AAA3\n|1|x|y ssh-rsa AAA4\n")
+	hosttest.Write(t, path, "# c\nweb,w1 ssh-rsa AAA1\nweb ssh-ed25519 AAA2\n@revoked bad ssh-rsa AAA3\n|1|x|y ssh-rsa AAA4\n", 0o644)
 	r := []string{
 		`Sshkey[web] {"type":"rsa","key":"AAAnew"}`, `Sshkey[web@ed25519] {"host_aliases":["w2","w3"]}`,
 		`Sshkey[new] {"type":"ssh-rsa","key":"AAA5","host_aliases":"n"}`, `Sshkey[gone] {"type":"ssh-rsa","ensure":"absent"}`,
@@ -52,7 +33,7 @@ func TestHostKeys(t *testing.T) {
 	if out := hosttest.Apply(t, h, types(), false, r...); out != want {
 		t.Error(out)
 	}
-	if got := read(t, path); got != "# c\nweb,w1 ssh-rsa AAAnew\nweb,w2,w3 ssh-ed25519 AAA2\n@revoked bad ssh-rsa AAA3\n|1|x|y ssh-rsa AAA4\nnew,n ssh-rsa AAA5\n" {
+	if got := hosttest.Read(t, path); got != "# c\nweb,w1 ssh-rsa AAAnew\nweb,w2,w3 ssh-ed25519 AAA2\n@revoked bad ssh-rsa AAA3\n|1|x|y ssh-rsa AAA4\nnew,n ssh-rsa AAA5\n" {
 		t.Error(got)
 	}
 	if out := hosttest.Apply(t, h, types(), false, r...); out != "" {
@@ -61,7 +42,7 @@ func TestHostKeys(t *testing.T) {
 	if out := hosttest.Apply(t, h, types(), false, `Resources[sshkey] {"purge":true}`, `Sshkey[web] {"type":"rsa"}`); out != "Sshkey[web@ssh-ed25519] changed sshkey_removed\nSshkey[|1|x|y@ssh-rsa] changed sshkey_removed\nSshkey[new@ssh-rsa] changed sshkey_removed\n" {
 		t.Error(out)
 	}
-	if got := read(t, path); got != "# c\nweb,w1 ssh-rsa AAAnew\n@revoked bad ssh-rsa AAA3\n" {
+	if got := hosttest.Read(t, path); got != "# c\nweb,w1 ssh-rsa AAAnew\n@revoked bad ssh-rsa AAA3\n" {
 		t.Error(got)
 	}
 }
@@ -77,8 +58,8 @@ func owned(t *testing.T, h *resource.Host) (home string) {
 			t.Fatal(err)
 		}
 	}
-	write(t, h.Path("/etc/passwd"), "root:x:0:0::/root:/bin/sh\nanna:x:4711:4712::/home/anna:/bin/sh\n")
-	write(t, h.Path("/etc/group"), "root:x:0:\nanna:x:4712:\n")
+	hosttest.Write(t, h.Path("/etc/passwd"), "root:x:0:0::/root:/bin/sh\nanna:x:4711:4712::/home/anna:/bin/sh\n", 0o644)
+	hosttest.Write(t, h.Path("/etc/group"), "root:x:0:\nanna:x:4712:\n", 0o644)
 	home = h.Path("/home/anna")
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)
@@ -113,7 +94,7 @@ func TestAuthorized(t *testing.T) {
 	if out := hosttest.Apply(t, h, types(), false, r...); out != "Ssh_authorized_key[anna@laptop] changed ssh_authorized_key_created\nSsh_authorized_key[backup] changed ssh_authorized_key_created\n" {
 		t.Error(out)
 	}
-	if got := read(t, file); got != "ssh-ed25519 AAA1 anna@laptop\ncommand=\"/bin/a b, \\\"c\\\"\",no-pty ssh-rsa AAA2 backup\n" {
+	if got := hosttest.Read(t, file); got != "ssh-ed25519 AAA1 anna@laptop\ncommand=\"/bin/a b, \\\"c\\\"\",no-pty ssh-rsa AAA2 backup\n" {
 		t.Error(got)
 	}
 	for path, mode := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
@@ -128,7 +109,7 @@ func TestAuthorized(t *testing.T) {
 		"Ssh_authorized_key[backup] changed key(AAA2 -> AAA3) options(command=\"/bin/a b, \\\"c\\\"\",no-pty -> )\nSsh_authorized_key[anna@laptop] changed ssh_authorized_key_removed\n" {
 		t.Error(out)
 	}
-	if got := read(t, file); got != "ssh-rsa AAA3 backup\n" {
+	if got := hosttest.Read(t, file); got != "ssh-rsa AAA3 backup\n" {
 		t.Error(got)
 	}
 	if out := hosttest.Apply(t, h, types(), false, `Ssh_authorized_key[x] {"user":"nobody-here","type":"rsa","key":"AAA3"}`, `Ssh_authorized_key[y] {"user":"nobody-here","ensure":"absent"}`); out !=
@@ -142,7 +123,7 @@ func TestLinks(t *testing.T) {
 	h := hosttest.Host(t)
 	home := owned(t, h)
 	secret := h.Path("/secret")
-	write(t, secret, "ssh-rsa SECRET x\n")
+	hosttest.Write(t, secret, "ssh-rsa SECRET x\n", 0o644)
 	if err := os.Chmod(secret, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +147,7 @@ func TestLinks(t *testing.T) {
 	if out := hosttest.Apply(t, h, types(), false, add); !strings.Contains(out, "Ssh_authorized_key[new] failed") {
 		t.Error(out)
 	}
-	if got := read(t, secret); got != "ssh-rsa SECRET x\n" {
+	if got := hosttest.Read(t, secret); got != "ssh-rsa SECRET x\n" {
 		t.Error(got)
 	}
 	if uid, _, mode := stat(t, secret); uid != 0 || mode != 0o644 {
@@ -213,7 +194,7 @@ func TestUnnamed(t *testing.T) {
 	h := hosttest.Host(t)
 	home := owned(t, h)
 	file := home + "/.ssh/authorized_keys"
-	write(t, file, "ssh-rsa AAA1\nssh-rsa AAA2\nssh-rsa AAA1\nssh-rsa AAA4 name with blanks\n")
+	hosttest.Write(t, file, "ssh-rsa AAA1\nssh-rsa AAA2\nssh-rsa AAA1\nssh-rsa AAA4 name with blanks\n", 0o644)
 	for _, path := range []string{file, filepath.Dir(file)} {
 		if err := os.Chown(path, 4711, 4712); err != nil {
 			t.Fatal(err)
@@ -228,7 +209,7 @@ func TestUnnamed(t *testing.T) {
 	if out := hosttest.Apply(t, h, m, false, r...); strings.Count(out, "ssh_authorized_key_removed") != 2 {
 		t.Error(out)
 	}
-	if got := read(t, file); got != "ssh-rsa AAA4 name with blanks\n" {
+	if got := hosttest.Read(t, file); got != "ssh-rsa AAA4 name with blanks\n" {
 		t.Error(got)
 	}
 }

@@ -78,8 +78,8 @@ func writeWeb(root string, standins fs.FS, hosts []string) error {
 	return nil
 }
 
-// serve starts the web server for HTTP and HTTPS on the loopback interface. It runs until this process ends. If the root does not have
-// the key, there is no server.
+// serve starts the web server for HTTP and HTTPS on the loopback interface. It runs until this process ends. It starts nothing in a root
+// without the key.
 func serve(ctx context.Context) error {
 	pair, err := tls.LoadX509KeyPair("/"+webKey, "/"+webKey)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -129,6 +129,9 @@ var settingsCases = []struct {
 	{`-e 'setting::apt_source { "bad name": uris => ["file:///srv/repo"] }'`, []string{"expects a match for Pattern", "exit: 1"}},
 	{`-e 'setting::apt_source { "pgdg": ensure => absent, key => "/x.asc" }'`, []string{"changed: 2, failed: 0"}},
 	{`-e 'setting::apt_source { "pgdg": ensure => absent, key => "/x.asc" }'`, []string{"changed: 0, failed: 0"}},
+	// A source whose key all sources share.
+	{`-e 'file { "/etc/apt/trusted.gpg.d/own.asc": source => "/srv/repo/key.asc" } -> setting::apt_source { "own": uris => ["file:///srv/repo"], suites => ["${facts[os][distro][codename]}-pgdg"], components => ["main"] }'`, []string{"Exec[apt-get update own]: executed successfully", "changed: 3, failed: 0"}},
+	{`-e 'file { "/etc/apt/trusted.gpg.d/own.asc": source => "/srv/repo/key.asc" } -> setting::apt_source { "own": uris => ["file:///srv/repo"], suites => ["${facts[os][distro][codename]}-pgdg"], components => ["main"] }'`, []string{"changed: 0, failed: 0"}},
 	{`-e 'setting::sudo { ["other", "more"]: ensure => absent }'`, []string{"changed: 0, failed: 0"}},
 }
 

@@ -11,20 +11,46 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
+	"testing/fstest"
 
 	"bolt/apply/remote/embedded"
 )
 
-// Set builds the helper for the machine of the test, which go caches, and returns it as
-// the only one of a set. root is the root of the module.
+// built has the helpers that this process has built, by the root of the module.
+var built = struct {
+	sync.Mutex
+	programs map[string][]byte
+	sets     map[string]*embedded.Set
+}{programs: make(map[string][]byte), sets: make(map[string]*embedded.Set)}
+
+// Set builds the helper for the machine of the test, and returns it as the only one of
+// a set. A process builds it once. root is the root of the module.
 func Set(t testing.TB, root string) *embedded.Set {
 	t.Helper()
-	return Of(t, map[string][]byte{"linux-" + runtime.GOARCH: Program(t, root)})
+	program := Program(t, root)
+	built.Lock()
+	defer built.Unlock()
+	if built.sets[root] == nil {
+		built.sets[root] = Of(t, map[string][]byte{"linux-" + runtime.GOARCH: program})
+	}
+	return built.sets[root]
 }
 
-// Program builds the helper and returns the program.
+// Program builds the helper and returns the program, which the caller must not change.
+// A process builds it once.
 func Program(t testing.TB, root string) []byte {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.programs[root] == nil {
+		built.programs[root] = build(t, root)
+	}
+	return built.programs[root]
+}
+
+func build(t testing.TB, root string) []byte {
 	t.Helper()
 	// go caches results of tests, and knows only the files that the test itself opens.
 	for _, dir := range []string{"apply", "catalog", "cmd/bolt-helper", "format", "internal"} {
@@ -59,9 +85,11 @@ func Program(t testing.TB, root string) []byte {
 // Of makes a set of programs, by their systems.
 func Of(t testing.TB, programs map[string][]byte) *embedded.Set {
 	t.Helper()
-	dir := t.TempDir()
-	Write(t, dir, programs)
-	set, err := embedded.Load(os.DirFS(dir))
+	files := make(fstest.MapFS)
+	for name, data := range pack(t, programs) {
+		files[name] = &fstest.MapFile{Data: data}
+	}
+	set, err := embedded.Load(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,30 +99,36 @@ func Of(t testing.TB, programs map[string][]byte) *embedded.Set {
 // Write writes the files of a set into a directory, and creates that.
 func Write(t testing.TB, dir string, programs map[string][]byte) {
 	t.Helper()
-	err := os.MkdirAll(dir, 0o755)
-	write := func(name string, data []byte) {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, 0o644)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range pack(t, programs) {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
+}
+
+// pack returns the files of a set by their names.
+func pack(t testing.TB, programs map[string][]byte) map[string][]byte {
+	t.Helper()
+	files := make(map[string][]byte)
 	var sums bytes.Buffer
 	for system, program := range programs {
 		fmt.Fprintf(&sums, "%x %s\n", sha256.Sum256(program), system)
 		var packed bytes.Buffer
-		z, zerr := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-		if zerr == nil {
-			_, zerr = z.Write(program)
+		z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if zerr == nil {
-			zerr = z.Close()
+		if _, err := z.Write(program); err != nil {
+			t.Fatal(err)
 		}
-		if zerr != nil {
-			t.Fatal(zerr)
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
 		}
-		write("bolt-helper-"+system+".gz", packed.Bytes())
+		files["bolt-helper-"+system+".gz"] = packed.Bytes()
 	}
-	write("sums", sums.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	files["sums"] = sums.Bytes()
+	return files
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,7 +46,35 @@ func TestMain(m *testing.M) {
 	case client != "":
 		os.Exit(clientMain(strings.Split(client, "|")))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(packed.dir)
+	os.Exit(code)
+}
+
+// packed is the directory with this test binary as the helper.
+var packed struct {
+	sync.Once
+	dir string
+}
+
+// packedSelf returns that directory, and writes it the first time.
+func packedSelf(t *testing.T) string {
+	t.Helper()
+	packed.Do(func() {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if packed.dir, err = os.MkdirTemp("", "helpers"); err != nil {
+			t.Fatal(err)
+		}
+		helpertest.Write(t, packed.dir, map[string][]byte{"linux-" + runtime.GOARCH: program})
+	})
+	return packed.dir
 }
 
 // clientMain applies a catalog as bolt does.
@@ -96,17 +125,8 @@ const units = 12
 // newSite makes a site whose catalog has files, each with a refresh, and slow commands.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
 	base := t.TempDir()
-	s := &site{dir: filepath.Join(base, "managed"), helpers: filepath.Join(base, "helpers"), file: filepath.Join(base, "catalog")}
-	helpertest.Write(t, s.helpers, map[string][]byte{"linux-" + runtime.GOARCH: program})
+	s := &site{dir: filepath.Join(base, "managed"), helpers: packedSelf(t), file: filepath.Join(base, "catalog")}
 	set, err := embedded.Load(os.DirFS(s.helpers))
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ import (
 	"bolt/transport/local"
 )
 
-const root = "../.."
+// helper is the helper of all tests.
+var helper = helpertest.Build{Root: "../.."}
 
 // cutting dials this machine. The first command on its first connection is cut off from bolt when its output has a text; the
 // command works on, or is ended as if the connection were gone.
@@ -131,7 +132,7 @@ func apply(t *testing.T, d *cutting, delivery fleet.Delivery, resources string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	delivery.Helpers, delivery.Diffs = helpertest.Set(t, root), true
+	delivery.Helpers, delivery.Diffs = helper.Set(t), true
 	if delivery.Dir == "" {
 		delivery.Dir = filepath.Join(t.TempDir(), "state")
 	}

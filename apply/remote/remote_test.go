@@ -23,7 +23,8 @@ import (
 	"bolt/transport/local"
 )
 
-const root = "../.."
+// helper is the helper of all tests.
+var helper = helpertest.Build{Root: "../.."}
 
 // dial returns a connection to this machine.
 func dial(t *testing.T) transport.Conn {
@@ -66,7 +67,7 @@ type place struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	dir := t.TempDir()
-	return &place{&counter{Conn: dial(t)}, remote.Target{Helpers: helpertest.Set(t, root), Label: "here", Dir: filepath.Join(dir, "state"), DirSetting: "helper-dir"}, dir}
+	return &place{&counter{Conn: dial(t)}, remote.Target{Helpers: helper.Set(t), Label: "here", Dir: filepath.Join(dir, "state"), DirSetting: "helper-dir"}, dir}
 }
 
 // resource is one of a catalog in a test.

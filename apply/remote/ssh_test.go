@@ -12,7 +12,6 @@ import (
 
 	"bolt/apply/frame"
 	"bolt/apply/remote"
-	"bolt/apply/remote/helpertest"
 	"bolt/internal/sshtest"
 	"bolt/transport"
 	"bolt/transport/local"
@@ -79,7 +78,7 @@ func TestSSH(t *testing.T) {
 func TestRunAs(t *testing.T) {
 	users := transporttest.Users(t)
 	s := sshtest.Start(t, sshtest.Options{})
-	set := helpertest.Set(t, root)
+	set := helper.Set(t)
 	for _, c := range []struct {
 		name, login, as, password string
 		local                     bool

@@ -61,7 +61,7 @@ func dialSpace(t *testing.T, script string, args ...string) transport.Conn {
 
 // TestUnusable checks the errors for directories in which the helper cannot run. Nothing is changed.
 func TestUnusable(t *testing.T) {
-	set := helpertest.Set(t, root)
+	set := helper.Set(t)
 	for _, c := range []struct {
 		name, mount string
 		below       string // the state directory, below the mounted one
@@ -94,7 +94,7 @@ func TestUnusable(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	conn := dialSpace(t, `mount -t tmpfs -o size=32m,mode=755 x "$1"`, dir)
-	p := &place{&counter{Conn: conn}, remote.Target{Helpers: helpertest.Set(t, root), Label: "here", Dir: filepath.Join(dir, "state"), DirSetting: "helper-dir"}, dir}
+	p := &place{&counter{Conn: conn}, remote.Target{Helpers: helper.Set(t), Label: "here", Dir: filepath.Join(dir, "state"), DirSetting: "helper-dir"}, dir}
 	p.mustApply(t, &remote.Job{Catalog: parse(t, nil)})
 	f := filepath.Join(t.TempDir(), "f")
 	if _, err := conn.Run(t.Context(), &transport.Cmd{Line: "head -c 40000000 /dev/zero >" + shell.Quote(dir+"/fill") + "; true"}); err != nil {
@@ -135,7 +135,7 @@ func TestWrongProgram(t *testing.T) {
 	if _, err := os.Stat(f); err == nil {
 		t.Error("something was changed")
 	}
-	p.target.Helpers = helpertest.Set(t, root)
+	p.target.Helpers = helper.Set(t)
 	p.mustApply(t, &remote.Job{Catalog: parse(t, nil, file(f, "x"))})
 	name := filepath.Join(p.target.Dir, "helper-"+good.Sum)
 	if err := os.WriteFile(name, []byte(other), 0o700); err != nil {
@@ -158,7 +158,7 @@ func TestWrongProgram(t *testing.T) {
 // TestOldVersions checks that few helpers stay, and that a helper knows the runs of those before it.
 func TestOldVersions(t *testing.T) {
 	p := newPlace(t)
-	program := helpertest.Program(t, root)
+	program := helper.Program(t)
 	for i := range 4 {
 		p.target.Helpers = helpertest.Of(t, map[string][]byte{"linux-" + runtime.GOARCH: append(program[:len(program):len(program)], fmt.Sprint(i)...)})
 		if i > 0 {
@@ -177,7 +177,7 @@ func TestOldVersions(t *testing.T) {
 func TestWithoutProc(t *testing.T) {
 	dir := t.TempDir()
 	conn := dialSpace(t, `mount -t tmpfs x /proc`)
-	p := &place{&counter{Conn: conn}, remote.Target{Helpers: helpertest.Set(t, root), Label: "here", Dir: filepath.Join(dir, "state")}, dir}
+	p := &place{&counter{Conn: conn}, remote.Target{Helpers: helper.Set(t), Label: "here", Dir: filepath.Join(dir, "state")}, dir}
 	for _, word := range []string{"new", "kept"} {
 		f := filepath.Join(dir, word)
 		run := resource{"type": "Exec", "title": "touch", "parameters": map[string]any{"command": "/bin/touch " + f}}

@@ -18,36 +18,37 @@ import (
 	"bolt/apply/remote/embedded"
 )
 
-// built has the helpers that this process has built, by the root of the module.
-var built = struct {
-	sync.Mutex
-	programs map[string][]byte
-	sets     map[string]*embedded.Set
-}{programs: make(map[string][]byte), sets: make(map[string]*embedded.Set)}
+// A Build is the helper for the machine of the test. It is built once, when a test first
+// asks for it. The zero value with a Root is ready.
+type Build struct {
+	Root string // of the module
 
-// Set builds the helper for the machine of the test, and returns it as the only one of
-// a set. A process builds it once. root is the root of the module.
-func Set(t testing.TB, root string) *embedded.Set {
-	t.Helper()
-	program := Program(t, root)
-	built.Lock()
-	defer built.Unlock()
-	if built.sets[root] == nil {
-		built.sets[root] = Of(t, map[string][]byte{"linux-" + runtime.GOARCH: program})
-	}
-	return built.sets[root]
+	mu      sync.Mutex
+	program []byte
+	set     *embedded.Set
 }
 
-// Program builds the helper and returns the program, which the caller must not change.
-// A process builds it once.
-func Program(t testing.TB, root string) []byte {
+// Set returns the helper as the only one of a set.
+func (b *Build) Set(t testing.TB) *embedded.Set {
 	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if built.programs[root] == nil {
-		built.programs[root] = build(t, root)
+	program := b.Program(t)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.set == nil {
+		b.set = Of(t, map[string][]byte{"linux-" + runtime.GOARCH: program})
 	}
-	return built.programs[root]
+	return b.set
+}
+
+// Program returns the program. Callers must not change it.
+func (b *Build) Program(t testing.TB) []byte {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.program == nil {
+		b.program = build(t, b.Root)
+	}
+	return b.program
 }
 
 func build(t testing.TB, root string) []byte {

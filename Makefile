@@ -15,7 +15,7 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 UNITDIR  = $(DESTDIR)$(PREFIX)/lib/systemd/user
 
 .DEFAULT_GOAL := build
-.PHONY: build helpers demo test containers roots check confirm bench man completion install dist clean help
+.PHONY: build helpers demo test containers roots puppetserver check confirm bench man completion install dist clean help
 
 build: helpers ## build bin/bolt and bin/bolt-clouds, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/bolt ./cmd/bolt
@@ -37,6 +37,9 @@ containers: ## run the contract of connections in real containers of docker and 
 
 roots: ## run the tests of dnf, zypper, pacman, pip, gem, npm and libuser in a root that has them (root; no part of test)
 	scripts/roots.sh $(GO) test -count=1 -tags roots ./apply/provider/pkg ./apply/provider/account
+
+puppetserver: helpers ## run the tests with a real Puppet Server in a root that has it (root; no part of test)
+	scripts/puppetserver.sh $(GO) test -count=1 -tags puppetserver -run TestPuppetServer ./cmd/bolt
 
 check: ## formatting, vet, staticcheck, go.mod, architecture: all of them, also after a failure
 	@scripts/check.sh

@@ -115,7 +115,8 @@ func (s *Server) Compile(ctx context.Context, n site.Node) (*compile.Result, err
 // preamble matches the text that Puppet Server and its Ruby put before a message.
 var preamble = lazyregexp.New(`^Internal Server Error: (?:[\w.$]+: )?(?:\([\w:]+\) )?`)
 
-// request returns the body of a request.
+// request returns the body of a request. The server accepts the log levels debug, info,
+// warning and err; info is the first that includes notices.
 func (s *Server) request(n site.Node) ([]byte, error) {
 	env := n.Environment
 	if env == "" {
@@ -123,7 +124,7 @@ func (s *Server) request(n site.Node) ([]byte, error) {
 	}
 	m := ordered.Of("certname", n.Name, "environment", env,
 		"persistence", ordered.Of("facts", false, "catalog", false),
-		"options", ordered.Of("prefer_requested_environment", s.prefer, "capture_logs", true, "log_level", "notice"))
+		"options", ordered.Of("prefer_requested_environment", s.prefer, "capture_logs", true, "log_level", "info"))
 	if n.Facts.Len() > 0 {
 		node := environment.Certified(n.Name, n.Facts, value.NewHash())
 		given, err := facts(node.Facts)

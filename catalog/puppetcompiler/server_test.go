@@ -78,8 +78,8 @@ func TestServer(t *testing.T) {
 		prefer bool
 		want   string
 	}{
-		{value.NewHash(), "", false, begin + `{"certname":"n.x","environment":"prod","persistence":{"facts":false,"catalog":false},"options":{"prefer_requested_environment":false,"capture_logs":true,"log_level":"notice"}}`},
-		{facts.(*value.Hash), "test", true, begin + `{"certname":"n.x","environment":"test","persistence":{"facts":false,"catalog":false},"options":{"prefer_requested_environment":true,"capture_logs":true,"log_level":"notice"},` +
+		{value.NewHash(), "", false, begin + `{"certname":"n.x","environment":"prod","persistence":{"facts":false,"catalog":false},"options":{"prefer_requested_environment":false,"capture_logs":true,"log_level":"info"}}`},
+		{facts.(*value.Hash), "test", true, begin + `{"certname":"n.x","environment":"test","persistence":{"facts":false,"catalog":false},"options":{"prefer_requested_environment":true,"capture_logs":true,"log_level":"info"},` +
 			`"facts":{"values":{"os":{"name":"Debian"}}},"trusted_facts":{"values":{"authenticated":"remote","certname":"n.x","hostname":"n","domain":"x","extensions":{},"external":{}}}}`},
 	}
 	for _, tt := range tests {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -79,12 +80,15 @@ func writeCatalog(w *bufio.Writer, c *catalog.Catalog) error {
 }
 
 // PrintFailures prints the errors of nodes, each cause once with its nodes, in the order in
-// which they are given. of is added to the names of the nodes.
+// which they are given, and then each hint once. of is added to the names of the nodes.
 func PrintFailures(w io.Writer, o Options, of string, failed []*site.Compiled) error {
 	nodes := make(map[string][]string)
-	var causes []string
+	var causes, hints []string
 	for _, c := range failed {
 		text := c.Err.Error()
+		if hint := site.Failure(c.Node, c.Err).Hint; hint != "" && !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
+		}
 		if nodes[text] == nil {
 			causes = append(causes, text)
 		}
@@ -97,6 +101,9 @@ func PrintFailures(w io.Writer, o Options, of string, failed []*site.Compiled) e
 			name += fmt.Sprintf(" (%d nodes)", n)
 		}
 		fmt.Fprintf(out, "%s %s\n", layout.Paint(layout.Red, o.Color, name+":"), safetext.TerminalString(text))
+	}
+	for _, hint := range hints {
+		fmt.Fprintf(out, "hint: %s\n", safetext.TerminalString(hint))
 	}
 	return out.Flush()
 }

@@ -20,9 +20,10 @@ dir=${TMPDIR:-/tmp}/bolt-test-puppetserver
 [ -O "$dir" ] && [ ! -h "$dir" ] || die "$dir belongs to another user: remove it"
 root=$dir/bookworm
 
-# What is started with these words runs in the root, with its own /proc. All its processes end with it.
+# What is started with these words runs in the root, with its own /proc. All its processes end with it: the first one is
+# sh, which the kernel ends with unshare. A process that changes its user, as setpriv does, would stay.
 inside=(unshare --mount --pid --fork --kill-child --propagation private --
-	sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root")
+	sh -c 'mount -t proc proc "$0/proc" && chroot "$0" "$@"; exit' "$root")
 
 if [ ! -e "$dir/complete" ]; then
 	rm -rf "$root"

@@ -415,14 +415,23 @@ func factsIn(h *value.Hash) *value.Hash {
 // Failure returns the error of a compilation for people and programs: its details contain the
 // position.
 func Failure(node string, err error) *fault.Error {
-	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err)}
+	e := &fault.Error{Kind: Kind, Err: err, Msg: fmt.Sprintf("The catalog of %s could not be compiled: %v", node, err), Hint: Hint(err)}
 	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {
 		e.Details = place(at.Pos, at.Kind)
-	} else if f, is := errors.AsType[*fault.Error](err); is {
-		e.Hint = f.Hint
-	}
-	if _, ruby := errors.AsType[*autoload.RubyError](err); ruby {
-		e.Hint = "To use functions in Ruby, compile with an installed Puppet: run 'bolt catalog compile --compiler puppet'."
 	}
 	return e
+}
+
+// Hint returns the next step after an error of a compilation, "" if none is known.
+func Hint(err error) string {
+	if _, ruby := errors.AsType[*autoload.RubyError](err); ruby {
+		return "To use functions in Ruby, compile with an installed Puppet: add the option '--compiler puppet'."
+	}
+	if at, is := errors.AsType[*eval.Error](err); is && at.Pos.Line > 0 {
+		return "" // the error has the place of the code
+	}
+	if f, is := errors.AsType[*fault.Error](err); is {
+		return f.Hint
+	}
+	return ""
 }

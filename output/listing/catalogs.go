@@ -86,7 +86,7 @@ func PrintFailures(w io.Writer, o Options, of string, failed []*site.Compiled) e
 	var causes, hints []string
 	for _, c := range failed {
 		text := c.Err.Error()
-		if hint := site.Failure(c.Node, c.Err).Hint; hint != "" && !slices.Contains(hints, hint) {
+		if hint := site.Hint(c.Err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 		}
 		if nodes[text] == nil {

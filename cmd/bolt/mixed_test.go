@@ -35,29 +35,14 @@ func TestMixedFleet(t *testing.T) {
 	}
 	server := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\nMaxSessions 100\nSetEnv PATH=" + with + ":/usr/sbin:/usr/bin:/sbin:/bin\n"})
 	bare := sshtest.Start(t, sshtest.Options{Config: "SetEnv PATH=" + without + "\n"})
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "mixed"),
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		Setup: func(e *testscript.Env) error {
-			home := filepath.Join(e.WorkDir, "home")
-			e.Setenv("HOME", home)
-			e.Setenv("TMPDIR", e.WorkDir)
-			e.Setenv(raceVariable, raceOptions)
-			socket := filepath.Join(e.WorkDir, "pool", "pool.sock")
-			e.Setenv("BOLT_POOL_SOCKET", socket)
-			e.Defer(func() { stopPool(t, socket) })
-			if err := writeHome(home, server); err != nil {
+	runScripts(t, "mixed", server, func(e *testscript.Env) error {
+		config := fmt.Sprintf("Host bare*\n  HostName %s\n  Port %d\n  User root\n  IdentityFile %s\n", bare.Host, bare.Port, bare.KeyFile)
+		for name, text := range map[string]string{"config": config, "known_hosts": bare.KnownHosts()} {
+			if err := appendTo(filepath.Join(e.Getenv("HOME"), ".ssh", name), text); err != nil {
 				return err
 			}
-			config := fmt.Sprintf("Host bare*\n  HostName %s\n  Port %d\n  User root\n  IdentityFile %s\n", bare.Host, bare.Port, bare.KeyFile)
-			for name, text := range map[string]string{"config": config, "known_hosts": bare.KnownHosts()} {
-				if err := appendTo(filepath.Join(home, ".ssh", name), text); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		}
+		return nil
 	})
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,21 +21,10 @@ func TestPuppetServer(t *testing.T) {
 			t.Fatalf("%s is not set: run make puppetserver", name)
 		}
 	}
-	server := sshtest.Start(t, sshtest.Options{})
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "puppetserver"),
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		Setup: func(e *testscript.Env) error {
-			home := filepath.Join(e.WorkDir, "home")
-			e.Setenv("HOME", home)
-			e.Setenv("TMPDIR", e.WorkDir)
-			e.Setenv("BOLT_POOL", "off")
-			e.Setenv(raceVariable, raceOptions)
-			for name, from := range names {
-				e.Setenv(name, os.Getenv(from))
-			}
-			return writeHome(home, server)
-		},
+	runScripts(t, "puppetserver", sshtest.Start(t, sshtest.Options{}), func(e *testscript.Env) error {
+		for name, from := range names {
+			e.Setenv(name, os.Getenv(from))
+		}
+		return nil
 	})
 }

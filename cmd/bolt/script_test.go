@@ -36,21 +36,33 @@ func TestMain(m *testing.M) {
 // real SSH server at "host1", "host2" … of its ssh_config.
 func TestScript(t *testing.T) {
 	server := sshtest.Start(t, sshtest.Options{Config: "MaxStartups 100\nMaxSessions 100\n"})
+	runScripts(t, "script", server, func(e *testscript.Env) error {
+		e.Setenv("PORT", strconv.Itoa(server.Port))
+		e.Setenv("KEY", server.KeyFile)
+		return nil
+	})
+}
+
+// runScripts runs the scripts of a directory below testdata. Each has its own
+// home directory (see writeHome) and its own pool daemon. setup prepares more.
+func runScripts(t *testing.T, dir string, server *sshtest.Server, setup func(*testscript.Env) error) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Dir:                 filepath.Join("testdata", dir),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
-			e.Setenv("PORT", strconv.Itoa(server.Port))
-			e.Setenv("KEY", server.KeyFile)
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv(raceVariable, raceOptions)
 			socket := filepath.Join(e.WorkDir, "pool", "pool.sock")
 			e.Setenv("BOLT_POOL_SOCKET", socket)
 			e.Defer(func() { stopPool(t, socket) })
-			return writeHome(home, server)
+			if err := writeHome(home, server); err != nil {
+				return err
+			}
+			return setup(e)
 		},
 	})
 }

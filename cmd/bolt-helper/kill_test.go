@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -47,34 +46,32 @@ func TestMain(m *testing.M) {
 		os.Exit(clientMain(strings.Split(client, "|")))
 	}
 	code := m.Run()
-	os.RemoveAll(packed.dir)
+	os.RemoveAll(packed)
 	os.Exit(code)
 }
 
-// packed is the directory with this test binary as the helper.
-var packed struct {
-	sync.Once
-	dir string
-}
+// packed is the directory with this test binary as the helper, after packedSelf.
+var packed string
 
-// packedSelf returns that directory, and writes it the first time.
+// packedSelf makes that directory for all tests.
 func packedSelf(t *testing.T) string {
 	t.Helper()
-	packed.Do(func() {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		program, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if packed.dir, err = os.MkdirTemp("", "helpers"); err != nil {
-			t.Fatal(err)
-		}
-		helpertest.Write(t, packed.dir, map[string][]byte{"linux-" + runtime.GOARCH: program})
-	})
-	return packed.dir
+	if packed != "" {
+		return packed
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packed, err = os.MkdirTemp("", "helpers"); err != nil {
+		t.Fatal(err)
+	}
+	helpertest.Write(t, packed, map[string][]byte{"linux-" + runtime.GOARCH: program})
+	return packed
 }
 
 // clientMain applies a catalog as bolt does.

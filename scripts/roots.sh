@@ -6,7 +6,7 @@
 # It needs root, debootstrap and a mirror of Debian, and some minutes for the first time.
 set -eu
 
-packages='rpm createrepo-c dnf zypper pacman-package-manager makepkg zstd python3-pip ruby npm libuser'
+packages='rpm createrepo-c dnf zypper pacman-package-manager makepkg libarchive-tools zstd python3-pip ruby npm libuser'
 if [ -z "${BOLT_TEST_ROOT-}" ]; then
 	# shellcheck disable=SC2086 # a list of words
 	BOLT_TEST_ROOT=$("$(dirname "$0")/debian.sh" root $packages)

@@ -1,8 +1,10 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 // program getent for the rest. Answers are cached until the file changes, because resources of the same run can
 // add users.
 type accounts struct {
+	etc    string // the directory of passwd and group, "" for /etc
 	mu     sync.Mutex
 	tables [2]table // by database
 }
@@ -37,7 +40,7 @@ type table struct {
 
 // load returns the table of a database. The caller holds the lock.
 func (a *accounts) load(h *resource.Host, d database) *table {
-	path := h.Path("/etc/" + d.name())
+	path := h.Path(filepath.Join(cmp.Or(a.etc, "/etc"), d.name()))
 	t := &a.tables[d]
 	stamp := filestamp.At(path)
 	if t.ids != nil && stamp == t.stamp && !stamp.Fresh() {

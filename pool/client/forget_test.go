@@ -81,7 +81,7 @@ func startChild(t *testing.T, home string) *child {
 	t.Helper()
 	c := &child{t: t, socket: filepath.Join(home, "pool", "socket")}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestAsDaemon$")
-	cmd.Env = append(os.Environ(), daemonVariable+"="+c.socket)
+	cmd.Env = append(os.Environ(), daemonVariable+"="+c.socket, "TMPDIR="+home)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -265,7 +265,7 @@ func TestOurDeathEndsCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, "-test.run", "^TestOurDeathEndsCommands$")
-	cmd.Env = append(os.Environ(), "BOLT_TEST_CHILD="+dir+"/pid")
+	cmd.Env = append(os.Environ(), "BOLT_TEST_CHILD="+dir+"/pid", "TMPDIR="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestKilled(t *testing.T) {
 		m := newMachine(t)
 		prepare(m)
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilled$")
-		cmd.Env = append(os.Environ(), mark+"="+m.dir)
+		cmd.Env = append(os.Environ(), mark+"="+m.dir, "TMPDIR="+t.TempDir())
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

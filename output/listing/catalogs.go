@@ -38,7 +38,9 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) er
 		var err error
 		switch {
 		case c.Err != nil:
-			err = layout.WriteLine(w, ordered.Of("node", c.Node, "error", c.Err.Error()))
+			m := ordered.Of("node", c.Node)
+			setError(m, c.Err)
+			err = layout.WriteLine(w, m)
 		case file != "":
 			err = layout.WriteLine(w, ordered.Of("node", c.Node, "file", file, "digest", c.Catalog.Digest()))
 		case c.Stored != nil:
@@ -65,6 +67,14 @@ func PrintCompiled(w *bufio.Writer, o Options, c *site.Compiled, file string) er
 	fmt.Fprintf(w, "%s %s, %s, digest %.12s\n", layout.Paint(layout.Green, o.Color, oneLine(c.Node)+":"),
 		layout.Plural(applied, "resource"), classes(declared), c.Catalog.Digest())
 	return w.Flush()
+}
+
+// setError adds the error of a node, and its hint if it has one.
+func setError(m *ordered.Map, err error) {
+	m.Set("error", err.Error())
+	if hint := site.Hint(err); hint != "" {
+		m.Set("hint", hint)
+	}
 }
 
 // writeCatalog prints a catalog on one line. It is JSON already, and can be large.

@@ -22,7 +22,7 @@ func PrintInputs(w *bufio.Writer, o Options, c *site.Compiled) error {
 	if o.Format.Data {
 		m := ordered.Of("node", c.Node, "facts", facts, "keys", keys, "collected", collected)
 		if c.Err != nil {
-			m.Set("error", c.Err.Error())
+			setError(m, c.Err)
 		}
 		if err := layout.WriteLine(w, m); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"bolt/apply/resource"
 	"bolt/catalog"
@@ -28,7 +29,11 @@ func (s *spool) run(_ context.Context, c *resource.Command) (*resource.Output, e
 	if c.Argv[1] == "-u" {
 		user = c.Argv[2]
 	}
-	if c.Argv[len(c.Argv)-1] == "-" {
+	change := c.Argv[len(c.Argv)-1] == "-"
+	if want := map[bool]time.Duration{false: resource.QueryLimit, true: resource.ChangeLimit}[change]; c.Timeout != want {
+		return nil, fmt.Errorf("the time limit of %q is %v, want %v", c.Argv, c.Timeout, want)
+	}
+	if change {
 		if strings.Contains(string(c.Stdin), "refused") {
 			return &resource.Output{Code: 1, Stdout: []byte("errors in crontab file, can't install.\n")}, nil
 		}

@@ -20,6 +20,7 @@ type filesystem struct {
 	name, kind string
 	command    string // mkfs_cmd; "" for mkfs.KIND or mkswap
 	options    []string
+	managed    bool   // ensure is given; it has no default
 	is         string // the file system that the device has; "" for none
 }
 
@@ -35,7 +36,9 @@ func (filesystems) New(r *resource.Resource) (resource.Item, error) {
 	if x.kind == "" || strings.Contains(x.kind, "/") {
 		f.RefuseValue("fs_type", "must be a type such as ext4 or xfs", x.kind)
 	}
-	if f.Text("ensure", "present") == "absent" {
+	ensure := f.Text("ensure", "")
+	x.managed = ensure != ""
+	if ensure == "absent" {
 		f.Refuse("ensure", "cannot be absent: file systems are not removed")
 	}
 	for _, p := range onAIX {
@@ -48,12 +51,18 @@ func (filesystems) New(r *resource.Resource) (resource.Item, error) {
 
 // Read implements resource.Item.
 func (x *filesystem) Read(ctx context.Context, h *resource.Host) (err error) {
+	if !x.managed {
+		return nil
+	}
 	x.is, err = blkid.Probe(ctx, h, x.name)
 	return err
 }
 
 // Plan implements resource.Item.
 func (x *filesystem) Plan() ([]resource.Change, error) {
+	if !x.managed {
+		return nil, nil
+	}
 	switch x.is {
 	case x.kind:
 		return nil, nil

@@ -62,12 +62,13 @@ func TestApply(t *testing.T) {
 		{`Logical_volume[pool] {"volume_group":"vg0","thinpool":true,"initial_size":"1G","poolmetadatasize":"16M"}`, "changed logical_volume_created", "lvcreate --size 1G --poolmetadatasize 16M --thin vg0/pool"},
 		{`Logical_volume[thin] {"volume_group":"vg0","thinpool":"pool","size":"1G"}`, "changed logical_volume_created", "lvcreate -n thin --virtualsize 1G --thin vg0/pool"},
 		{`Logical_volume[swap] {"volume_group":"vg1","ensure":"absent"}`, "changed logical_volume_removed", "blkid -p -s TYPE -s PTTYPE /dev/vg1/swap; swapoff /dev/vg1/swap; lvremove -f /dev/vg1/swap"},
-		{`Filesystem[/dev/vg0/root] {"fs_type":"ext4"}`, "unchanged", ""},
-		{`Filesystem[/dev/vg0/root] {"fs_type":"xfs"}`, "failed: /dev/vg0/root has a file system of the type ext4, and it is not overwritten. If it is not needed, remove it with wipefs", ""},
-		{`Filesystem[/dev/sde] {"fs_type":"xfs"}`, "failed: /dev/sde has partitions, and these are not overwritten. If they are not needed, remove them with wipefs", ""},
-		{`Filesystem[/dev/vg0/new] {"fs_type":"xfs","options":"-l internal,size=64m"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mkfs.xfs /dev/vg0/new -f -l internal,size=64m"},
-		{`Filesystem[/dev/vg0/new] {"fs_type":"swap"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mkswap /dev/vg0/new; swapon /dev/vg0/new"},
-		{`Filesystem[/dev/vg0/new] {"fs_type":"ext4","mkfs_cmd":"/sbin/mke2fs"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mke2fs /dev/vg0/new"},
+		{`Filesystem[/dev/vg0/root] {"ensure":"present","fs_type":"ext4"}`, "unchanged", ""},
+		{`Filesystem[/dev/vg0/root] {"ensure":"present","fs_type":"xfs"}`, "failed: /dev/vg0/root has a file system of the type ext4, and it is not overwritten. If it is not needed, remove it with wipefs", ""},
+		{`Filesystem[/dev/sde] {"ensure":"present","fs_type":"xfs"}`, "failed: /dev/sde has partitions, and these are not overwritten. If they are not needed, remove them with wipefs", ""},
+		{`Filesystem[/dev/vg0/new] {"ensure":"present","fs_type":"xfs","options":"-l internal,size=64m"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mkfs.xfs /dev/vg0/new -f -l internal,size=64m"},
+		{`Filesystem[/dev/vg0/new] {"fs_type":"xfs"}`, "unchanged", ""},
+		{`Filesystem[/dev/vg0/new] {"ensure":"present","fs_type":"swap"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mkswap /dev/vg0/new; swapon /dev/vg0/new"},
+		{`Filesystem[/dev/vg0/new] {"ensure":"present","fs_type":"ext4","mkfs_cmd":"/sbin/mke2fs"}`, "changed filesystem_created", "blkid -p -s TYPE -s PTTYPE /dev/vg0/new; mke2fs /dev/vg0/new"},
 	} {
 		m := machine(t)
 		m.Write("dev/sdb", "", 0o600)
@@ -95,7 +96,7 @@ func TestApply(t *testing.T) {
 // TestFilesystems makes file systems in files, with the real programs.
 func TestFilesystems(t *testing.T) {
 	m := providertest.New(t, "/", "for f in new old swap; do truncate -s 8M /$f; done; mkfs.ext2 -q /old; printf '#!/bin/sh\\n:\\n' > /usr/local/sbin/swapon; chmod 755 /usr/local/sbin/swapon", types)
-	list := []string{`Filesystem[/new] {"fs_type":"ext4","options":"-q -L bolt"}`, `Filesystem[/old] {"fs_type":"ext4"}`, `Filesystem[/swap] {"fs_type":"swap"}`}
+	list := []string{`Filesystem[/new] {"ensure":"present","fs_type":"ext4","options":"-q -L bolt"}`, `Filesystem[/old] {"ensure":"present","fs_type":"ext4"}`, `Filesystem[/swap] {"ensure":"present","fs_type":"swap"}`}
 	const failed = "Filesystem[/old] failed: /old has a file system of the type ext2, and it is not overwritten. If it is not needed, remove it with wipefs\n"
 	m.Want("noop", m.Apply(true, list...), "Filesystem[/new] noop filesystem_created\n"+failed+"Filesystem[/swap] noop filesystem_created")
 	m.Want("queries", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /new; blkid -p -s TYPE -s PTTYPE /old; blkid -p -s TYPE -s PTTYPE /swap")
@@ -109,7 +110,7 @@ func TestSeveralSignatures(t *testing.T) {
 	m := providertest.New(t, "/", `truncate -s 8M /both; mkfs.ext4 -q /both; printf '\001CD001\001' | dd of=/both bs=1 seek=32768 conv=notrunc 2>/dev/null; sha256sum /both > /sum`, types)
 	const failed = "Filesystem[/both] failed: /both has more than one signature, and is not overwritten. If the signatures are not needed, remove them with wipefs"
 	for _, kind := range []string{"xfs", "ext4"} {
-		m.Want(kind, m.Apply(false, `Filesystem[/both] {"fs_type":"`+kind+`"}`), failed)
+		m.Want(kind, m.Apply(false, `Filesystem[/both] {"ensure":"present","fs_type":"`+kind+`"}`), failed)
 	}
 	m.Want("data", m.Shell("sha256sum --quiet -c /sum"), "")
 }
@@ -122,7 +123,7 @@ func TestConcurrent(t *testing.T) {
 	} {
 		m := providertest.Scripted(t, "blkid mkfs.ext4 mkfs.xfs", types, providertest.Answer{Begin: "blkid", Out: resource.Output{Code: 2}}, answer("blkid", "/new: TYPE=\"ext4\"\n"))
 		m.Write("new", "", 0o600)
-		m.Want(kind, m.Apply(false, `Filesystem[/new] {"fs_type":"`+kind+`"}`), "Filesystem[/new] "+want)
+		m.Want(kind, m.Apply(false, `Filesystem[/new] {"ensure":"present","fs_type":"`+kind+`"}`), "Filesystem[/new] "+want)
 		m.Want("commands", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /new; blkid -p -s TYPE -s PTTYPE /new")
 	}
 }
@@ -131,7 +132,7 @@ func TestConcurrent(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	m := providertest.Scripted(t, "blkid mkfs.xfs", types, providertest.Answer{Begin: "blkid", Out: resource.Output{Code: 2}})
 	m.Write("dev/d/x", "", 0o600)
-	if got := m.Apply(false, `Filesystem[/dev/d] {"fs_type":"xfs"}`); !strings.Contains(got, "Filesystem[/dev/d] failed: read ") {
+	if got := m.Apply(false, `Filesystem[/dev/d] {"ensure":"present","fs_type":"xfs"}`); !strings.Contains(got, "Filesystem[/dev/d] failed: read ") {
 		t.Error(got)
 	}
 	m.Want("commands", strings.Join(m.Argv, "; "), "blkid -p -s TYPE -s PTTYPE /dev/d")
@@ -176,9 +177,9 @@ func TestFailures(t *testing.T) {
 		`Logical_volume[l] {"volume_group":"v","extents":"half"}`: "The parameter extents must be a number",
 		`Logical_volume[l] {"volume_group":"v","mirror":1}`:       "The parameter mirror is not supported: use --engine puppet",
 		`Filesystem[/dev/a]`:                                      "The parameter fs_type must be a type",
-		`Filesystem[/dev/a] {"fs_type":"ext4","ensure":"absent"}`: "The parameter ensure cannot be absent",
-		`Filesystem[/dev/a] {"fs_type":"ext4","size":"1G"}`:       "The parameter size is for AIX only",
-		`Filesystem[/dev/a] {"fs_type":"../../bin/rm"}`:           "The parameter fs_type must be a type",
+		`Filesystem[/dev/a] {"ensure":"present","fs_type":"ext4","ensure":"absent"}`: "The parameter ensure cannot be absent",
+		`Filesystem[/dev/a] {"ensure":"present","fs_type":"ext4","size":"1G"}`:       "The parameter size is for AIX only",
+		`Filesystem[/dev/a] {"ensure":"present","fs_type":"../../bin/rm"}`:           "The parameter fs_type must be a type",
 	} {
 		if got := m.Apply(false, text); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", text, got)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/event"
@@ -123,9 +124,11 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for line, w := range map[string]string{"fail": "puppetlabs.tasks/command-error: The command failed with exit code 3", "hang": "puppetlabs.tasks/timeout-error: Not finished within 20ms: ended", "x": "ok"} {
-		if got := collect(t, t.Context(), &fleet{}, run.Options{Timeout: 20 * time.Millisecond}, &run.Command{Line: line}, list[:1]); got["a"] != w {
-			t.Errorf("%s: got %q", line, got["a"])
-		}
+		synctest.Test(t, func(t *testing.T) {
+			if got := collect(t, t.Context(), &fleet{}, run.Options{Timeout: 20 * time.Millisecond}, &run.Command{Line: line}, list[:1]); got["a"] != w {
+				t.Errorf("%s: got %q", line, got["a"])
+			}
+		})
 	}
 }
 
@@ -198,7 +201,11 @@ func TestRunWithoutConnection(t *testing.T) {
 		}
 		return nil
 	}}
-	got := collect(t, t.Context(), f, run.Options{Timeout: 20 * time.Millisecond}, local, targets(t, `{}`, "down", "late", "bad"))
+	list := targets(t, `{}`, "down", "late", "bad")
+	var got map[string]string
+	synctest.Test(t, func(t *testing.T) {
+		got = collect(t, t.Context(), f, run.Options{Timeout: 20 * time.Millisecond}, local, list)
+	})
 	want := map[string]string{"down": "ok", "late": "puppetlabs.tasks/timeout-error: Not finished within 20ms", "bad": "puppetlabs.tasks/exception-error: of its own"}
 	for name, w := range want {
 		if got[name] != w {

@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/catalog"
@@ -264,16 +266,43 @@ func TestCompileAll(t *testing.T) {
 	for range site.CompileAll(t.Context(), s, nodes, 0) { // the other nodes are not compiled
 		break
 	}
-	// The time limit applies to each node.
-	write(t, dir, map[string]string{"e/manifests/site.pp": "if $trusted['certname'] == 'n1' { Integer[1, 1000000000].each |$i| { } }"})
+	// The time limit ends code that runs.
+	write(t, dir, map[string]string{"e/manifests/site.pp": "Integer[1, 1000000000].each |$i| { }"})
 	if s, err = site.Open(t.Context(), dir, "e", options, nil); err != nil {
 		t.Fatal(err)
 	}
-	for c := range site.CompileAll(t.Context(), s, nodes[:3], 300*time.Millisecond) {
-		if late := c.Err != nil; late != (c.Node == "n1") {
-			t.Errorf("%s: %v", c.Node, c.Err)
+	for c := range site.CompileAll(t.Context(), s, nodes[:1], 50*time.Millisecond) {
+		if c.Err == nil || !strings.Contains(c.Err.Error(), "not finished within 50ms") {
+			t.Errorf("%v", c.Err)
 		}
 	}
+}
+
+// slow is a Compiler that needs two seconds for a node, and never ends for n1.
+type slow struct{}
+
+func (slow) Compile(ctx context.Context, n site.Node) (*compile.Result, error) {
+	if n.Name == "n1" {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	time.Sleep(2 * time.Second)
+	return &compile.Result{}, ctx.Err()
+}
+
+// TestCompileAllLimit checks that the time limit applies to each node, and not to all of them.
+func TestCompileAllLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []site.Node
+		for i := range 30 {
+			nodes = append(nodes, site.Node{Name: fmt.Sprintf("n%d", i)})
+		}
+		for c := range site.CompileAll(t.Context(), slow{}, nodes, 3*time.Second) {
+			if late := c.Err != nil; late != (c.Node == "n1") {
+				t.Errorf("%s: %v", c.Node, c.Err)
+			}
+		}
+	})
 }
 
 // project returns an environment without modules.

@@ -160,7 +160,7 @@ func TestProgramEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 50 {
+	for range 300 {
 		state, err := os.ReadFile("/proc/" + strings.TrimSpace(string(child)) + "/stat")
 		if err != nil || strings.Contains(string(state), ") Z ") {
 			return

@@ -111,7 +111,7 @@ func TestManyElementsTakeLinearTime(t *testing.T) {
 		if _, err := run(t, builtinEnv(), src); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > time.Minute {
 			t.Errorf("%s took %v", name, d)
 		}
 	}

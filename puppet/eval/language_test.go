@@ -99,7 +99,7 @@ func TestHostileProgramsEnd(t *testing.T) {
 			if c.kind == "" && err != nil || c.kind != "" && (!errors.As(err, &e) || e.Kind != c.kind) {
 				t.Errorf("got %v, want kind %q", err, c.kind)
 			}
-			if d := time.Since(begin); d > 20*time.Second {
+			if d := time.Since(begin); d > 5*time.Minute {
 				t.Errorf("it took %v", d)
 			}
 		})

@@ -109,7 +109,7 @@ func TestEndlessProgramsEnd(t *testing.T) {
 			if e == nil || e.Kind != c.kind {
 				t.Errorf("got %v, want one of the kind %s", err, c.kind)
 			}
-			if d := time.Since(begin); d > 20*time.Second {
+			if d := time.Since(begin); d > 5*time.Minute {
 				t.Errorf("it took %v", d)
 			}
 		})
@@ -188,7 +188,7 @@ func TestMatchEndsWithContext(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > time.Minute {
 			t.Errorf("%s: it took %v", name, d)
 		}
 	}

@@ -294,7 +294,7 @@ func TestCallsAreLimited(t *testing.T) {
 	} {
 		env := testEnv(t, testOptions(nil))
 		env.Limits = eval.Limits{Steps: 3_000_000, Size: 1 << 20}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		p, err := syntax.Parse(syntax.NewFile("", expr), syntax.Options{})
 		if err != nil {
 			t.Fatal(expr, err)

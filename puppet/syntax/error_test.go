@@ -197,7 +197,7 @@ func TestHostileTextsEnd(t *testing.T) {
 			if list == nil {
 				t.Error("no error")
 			}
-			if d := time.Since(begin); d > 20*time.Second {
+			if d := time.Since(begin); d > 5*time.Minute {
 				t.Errorf("took %v", d)
 			}
 		})

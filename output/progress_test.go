@@ -223,7 +223,7 @@ func TestProgressBesideStreamedLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the renderer and the line of counts wait for each other")
 	}
 	text := strings.Join(s.lines, "\n")

@@ -345,7 +345,7 @@ func TestStop(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; scripts/setup.sh installs Ruby", err)
 	}
-	cmd := exec.CommandContext(t.Context(), ruby, "-e", "module Puppet; class Application; def self.stop!; puts [ENV['RUBYOPT'], ENV['BOLT_STOP']].inspect; exit!(true); end; end; end; $stdout.sync = true; sleep")
+	cmd := exec.CommandContext(t.Context(), ruby, "-e", "$stdout.sync = true; module Puppet; class Application; def self.stop!; puts [ENV['RUBYOPT'], ENV['BOLT_STOP']].inspect; exit!(true); end; end; end; sleep")
 	cmd.Env = env
 	if out, err := cmd.CombinedOutput(); string(out) != "[\"-W0\", nil]\n" || err != nil {
 		t.Errorf("%q, %v", out, err)

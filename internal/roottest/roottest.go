@@ -3,6 +3,9 @@
 package roottest
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +26,9 @@ func New(t testing.TB, lower string) string {
 			t.Fatal(err)
 		}
 	}
+	if err := ownAccounts(lower, filepath.Join(base, "upper")); err != nil {
+		t.Fatal(err)
+	}
 	root := filepath.Join(base, "root")
 	mount(t, "overlay", "overlay", root, "lowerdir="+lower+",upperdir="+filepath.Join(base, "upper")+",workdir="+filepath.Join(base, "work"))
 	mount(t, "proc", "proc", filepath.Join(root, "proc"), "")
@@ -41,6 +47,46 @@ func New(t testing.TB, lower string) string {
 		t.Fatal(err)
 	}
 	return root
+}
+
+// ownAccounts gives a root files of accounts that do not change, and hides the lock files of the lower directory. Other tests
+// add users to this system meanwhile: without this, useradd in a root refuses to work as long as useradd works outside.
+func ownAccounts(lower, upper string) error {
+	etc := filepath.Join(lower, "etc")
+	if _, err := os.Stat(etc); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Mkdir(filepath.Join(upper, "etc"), 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"passwd", "shadow", "group", "gshadow", "subuid", "subgid"} {
+		whiteout := filepath.Join(upper, "etc", name+".lock")
+		if err := unix.Mknod(whiteout, unix.S_IFCHR, int(unix.Mkdev(0, 0))); err != nil {
+			return &os.PathError{Op: "mknod", Path: whiteout, Err: err}
+		}
+		if err := copyFile(filepath.Join(etc, name), filepath.Join(upper, "etc", name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file with its mode and its owner.
+func copyFile(from, to string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(to, text, 0o600), os.Chown(to, int(st.Uid), int(st.Gid)), os.Chmod(to, fs.FileMode(st.Mode&0o7777)))
 }
 
 // Private runs a test again in a process that has mounts of its own. It reports whether this is that process.

@@ -99,6 +99,8 @@ func want(t *testing.T, what, got, want string) {
 }
 
 func TestCertificates(t *testing.T) {
+	temporary := t.TempDir() // not that of the machine, where other tests have files
+	t.Setenv("TMPDIR", temporary)
 	s := newSite(t)
 	s.make("a", "b")
 	both := []string{
@@ -129,7 +131,7 @@ func TestCertificates(t *testing.T) {
 	}
 	want(t, "removed", s.apply(false, `Java_ks[alpha:DIR/ks] {"ensure":"absent","password":"changeit"}`), "Java_ks[alpha:DIR/ks] changed java_ks_removed")
 	want(t, "entries", s.list("ks", "changeit"), "beta trustedCertEntry")
-	if found, err := filepath.Glob(filepath.Join(os.TempDir(), "bolt-java_ks-*")); err != nil || len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join(temporary, "bolt-java_ks-*")); err != nil || len(found) > 0 {
 		t.Errorf("there are temporary files: %q, %v", found, err)
 	}
 }

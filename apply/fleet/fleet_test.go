@@ -29,10 +29,11 @@ import (
 var helper = helpertest.Build{Root: "../.."}
 
 // cutting dials this machine. The first command on its first connection is cut off from bolt when its output has a text; the
-// command works on, or is ended as if the connection were gone.
+// command works on, or is ended as if the connection were gone. Then a file is made.
 type cutting struct {
 	at   string
 	ends bool
+	file string
 
 	mu    sync.Mutex
 	dials int
@@ -75,6 +76,9 @@ func (c *cutConn) Run(ctx context.Context, cmd *transport.Cmd) (transport.Status
 	case <-w.seen:
 		if c.d.ends {
 			end()
+		}
+		if err := os.WriteFile(c.d.file, nil, 0o600); err != nil {
+			return transport.Status{}, err
 		}
 		return transport.Status{}, &transport.Error{Class: transport.ClassLost, Msg: "The connection was lost"}
 	}
@@ -228,8 +232,10 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			resources := strings.Join([]string{command("a", "true"), command("b", "sleep 1.5; touch "+dir+"/b"), command("c", "touch "+dir+"/c")}, ",")
-			result, done, _ := apply(t, &cutting{at: "Exec[a]", ends: c.ends}, fleet.Delivery{Continue: c.resume}, resources)
+			// The helper has a second to notice the end of the connection.
+			slow := fmt.Sprintf("sh -c 'until test -e %[1]s/cut; do sleep 0.02; done; sleep 1; touch %[1]s/b'", dir)
+			resources := strings.Join([]string{command("a", "true"), command("b", slow), command("c", "touch "+dir+"/c")}, ",")
+			result, done, _ := apply(t, &cutting{at: "Exec[a]", ends: c.ends, file: dir + "/cut"}, fleet.Delivery{Continue: c.resume}, resources)
 			if got := statuses(done); got != c.statuses {
 				t.Errorf("report has %s\nwant %s", got, c.statuses)
 			}

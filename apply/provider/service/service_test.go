@@ -292,7 +292,8 @@ func TestSecret(t *testing.T) {
 // The base provider finds and ends a process by its command line.
 func TestProcess(t *testing.T) {
 	h := resource.NewHost()
-	x := newItem(t, "a", "provider", "base", "ensure", "running", "pattern", `sleep 98765\.[1]`, "start", "true")
+	// Another run of this test can have a process like this one.
+	x := newItem(t, "a", "provider", "base", "ensure", "running", "pattern", fmt.Sprintf(`sleep 98765\.[1]%d$`, os.Getpid()), "start", "true")
 	read := func() bool {
 		t.Helper()
 		if err := x.Read(t.Context(), h); err != nil {
@@ -303,7 +304,7 @@ func TestProcess(t *testing.T) {
 	if read() {
 		t.Fatal("a process was found before it was started")
 	}
-	cmd := exec.Command("sleep", "98765.1")
+	cmd := exec.Command("sleep", fmt.Sprint("98765.1", os.Getpid()))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

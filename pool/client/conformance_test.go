@@ -29,7 +29,9 @@ type house struct {
 
 func newHouse(t *testing.T, s *sshtest.Server) *house {
 	t.Helper()
-	home, err := os.MkdirTemp("/tmp", "bolt-pc-") // short enough for a socket
+	// Short enough for a socket, and in the directory that the parent of a process
+	// which is killed removes.
+	home, err := os.MkdirTemp("", "bolt-pc-")
 	if err != nil {
 		t.Fatal(err)
 	}

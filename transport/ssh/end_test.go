@@ -66,7 +66,7 @@ func TestOpenAsConnectionEnds(t *testing.T) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("connection %d: somebody waits for a channel of a connection that has ended", i)
 		}
 	}
@@ -124,12 +124,12 @@ func TestProtocolBreachEndsTheConnection(t *testing.T) {
 	broken := newConn(l.Dialer, c.e, secured{stuck, closedChannels(), closedRequests(), newWire(panicky{c.wire.Conn}), c.trust})
 	select {
 	case <-broken.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the connection does not end")
 	}
 	began := time.Now()
 	broken.Close()
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("Close took %v", took)
 	}
 	if _, err := broken.Run(t.Context(), &transport.Cmd{Line: "true"}); transport.ClassOf(err) != transport.ClassConnect || !strings.Contains(err.Error(), "broke the protocol") {

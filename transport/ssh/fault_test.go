@@ -73,7 +73,7 @@ func lostWithFiles(t *testing.T, s *sshtest.Server, as transport.RunAs, kept boo
 		}
 	}
 	if sent > 10<<20 { // everything was sent
-		for end := time.Now().Add(10 * time.Second); !processWith(t, dir, "/x") && time.Now().Before(end); {
+		for end := time.Now().Add(30 * time.Second); !processWith(t, dir, "/x") && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
@@ -85,7 +85,7 @@ func lostWithFiles(t *testing.T, s *sshtest.Server, as transport.RunAs, kept boo
 		link.Cut()
 	}
 	work.Wait()
-	for end := time.Now().Add(10 * time.Second); len(entries(t, dir)) > 0 || processWith(t, dir, ""); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); len(entries(t, dir)) > 0 || processWith(t, dir, ""); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("left: %q, a process: %v", entries(t, dir), processWith(t, dir, ""))
 		}

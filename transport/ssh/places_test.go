@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bolt/internal/sshtest"
@@ -24,7 +25,7 @@ func together(t *testing.T, c *Conn, commands int) (errs []error) {
 	var work sync.WaitGroup
 	for i := range commands {
 		work.Go(func() {
-			line := fmt.Sprintf("echo >%s/%d; n=0; while [ $(ls %[1]s | wc -l) -lt %[3]d ]; do sleep 0.02; n=$((n+1)); [ $n -lt 500 ] || exit 1; done", dir, i, commands)
+			line := fmt.Sprintf("echo >%s/%d; n=0; while [ $(ls %[1]s | wc -l) -lt %[3]d ]; do sleep 0.02; n=$((n+1)); [ $n -lt 3000 ] || exit 1; done", dir, i, commands)
 			st, err := c.Run(t.Context(), &transport.Cmd{Line: line})
 			if err == nil && !st.OK() {
 				err = fmt.Errorf("ended with %+v", st)
@@ -98,7 +99,7 @@ func TestNoQueue(t *testing.T) {
 	started := make(chan struct{}, 1)
 	var work sync.WaitGroup
 	work.Go(func() {
-		line := fmt.Sprintf("echo up; n=0; while [ ! -e %s ]; do sleep 0.02; n=$((n+1)); [ $n -lt 500 ] || exit 1; done; exit 7", stop)
+		line := fmt.Sprintf("echo up; n=0; while [ ! -e %s ]; do sleep 0.02; n=$((n+1)); [ $n -lt 3000 ] || exit 1; done; exit 7", stop)
 		told := writerFunc(func(b []byte) (int, error) { started <- struct{}{}; return len(b), nil })
 		st, err := c.Run(t.Context(), &transport.Cmd{Line: line, Stdout: told})
 		if err != nil || st.Code != 7 {
@@ -183,8 +184,9 @@ func TestCrowdedWhileWaiting(t *testing.T) {
 // TestQuestionsAreShared checks sessions that end while a server owes an
 // answer: they wait together for one further answer, and none of them for the
 // answer to an earlier request.
-func TestQuestionsAreShared(t *testing.T) {
-	t.Parallel()
+func TestQuestionsAreShared(t *testing.T) { synctest.Test(t, questionsAreShared) }
+
+func questionsAreShared(t *testing.T) {
 	mute := &muteMux{asked: make(chan struct{}, 100), answers: make(chan struct{})}
 	c := &Conn{mux: mute, ended: make(chan struct{})}
 	defer c.work.finish()
@@ -195,7 +197,8 @@ func TestQuestionsAreShared(t *testing.T) {
 	for range 50 {
 		others.Go(c.awaitAnswer)
 	}
-	time.Sleep(100 * time.Millisecond) // until all of them wait
+	synctest.Wait() // until all of them wait
+	time.Sleep(answerTakes / 20)
 	mute.answers <- struct{}{}
 	first.Wait()
 	<-mute.asked

@@ -120,6 +120,24 @@ func (l *lab) mustDial(t testing.TB, to transport.Dest) *Conn {
 	return c.(*Conn)
 }
 
+// mustDialShort dials a server with a short connect timeout. A login on a busy machine
+// may take longer, and is then repeated.
+func (l *lab) mustDialShort(t testing.TB, to transport.Dest) *Conn {
+	t.Helper()
+	for range 20 {
+		c, err := l.Dial(t.Context(), to)
+		if err == nil {
+			t.Cleanup(func() { c.Close() })
+			return c.(*Conn)
+		}
+		if transport.ClassOf(err) != transport.ClassTimeout {
+			t.Fatalf("dial %s:%d: %v", to.Host, to.Port, err)
+		}
+	}
+	t.Fatalf("no login at %s:%d within %v", to.Host, to.Port, to.ConnectTimeout)
+	return nil
+}
+
 // refused dials and returns the error, which must have the class and code.
 func (l *lab) refused(t *testing.T, to transport.Dest, class transport.Class, code string) *transport.Error {
 	t.Helper()

@@ -92,7 +92,7 @@ func startUpFiles(t *testing.T, eager bool) {
 						c.Close()
 						c = l.mustDial(t, to)
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					var out, errs bytes.Buffer
 					cmd.Stdout, cmd.Stderr, cmd.TmpDir = &out, &errs, home+"/tmp"
 					st, err := c.Run(ctx, &cmd)
@@ -117,7 +117,7 @@ func startUpFiles(t *testing.T, eager bool) {
 			if err := os.WriteFile(src, []byte("text"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			err := c.Put(ctx, transport.Tree{Path: src}, home+"/file", transport.FileOptions{TmpDir: home + "/tmp"})
 			if k.noCopy {
@@ -134,7 +134,7 @@ func startUpFiles(t *testing.T, eager bool) {
 					t.Errorf("get: %v, %q, %v", err, text, rerr)
 				}
 			}
-			for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 				left, _ := filepath.Glob(home + "/tmp/*")
 				if len(left) == 0 {
 					break
@@ -284,7 +284,7 @@ func TestStartUpFileAndStream(t *testing.T) {
 			l, to, _ := startUp(t, fmt.Sprintf("str%d", i), k.bashrc)
 			c := l.mustDial(t, to)
 			for _, cmd := range []transport.Cmd{{Line: "cat"}, {Line: "cat", Env: []string{"A=b"}}, {Argv: []string{"./x"}, Files: []transport.File{{Name: "x", Mode: 0o700, Data: []byte("#!/bin/sh\ncat\n")}}}} {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				var out bytes.Buffer
 				cmd.Input, cmd.Stdout = strings.NewReader("stream\n"), &out
 				st, err := c.Run(ctx, &cmd)
@@ -342,7 +342,7 @@ func TestStuckSessions(t *testing.T) {
 			c := l.mustDial(t, to)
 			seen(t, c, transport.Cmd{Line: "id"})
 			writeStartUp(t, home, k.bashrc)
-			for end := time.Now().Add(5 * time.Second); k.sessions > 3 && !c.warm.starts(); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); k.sessions > 3 && !c.warm.starts(); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("no shell is started ahead")
 				}
@@ -355,7 +355,7 @@ func TestStuckSessions(t *testing.T) {
 				}
 				cancel()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			if _, err := c.Run(ctx, &transport.Cmd{Line: "id"}); transport.ClassOf(err) != transport.ClassConnect {
 				t.Fatal(err)
@@ -365,7 +365,7 @@ func TestStuckSessions(t *testing.T) {
 			}
 			writeStartUp(t, home, "")
 			exec.Command("pkill", "-KILL", "-u", user, "sleep|bash").Run()
-			for end := time.Now().Add(10 * time.Second); c.Stats().Sessions != before; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); c.Stats().Sessions != before; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("%d sessions, want %d", c.Stats().Sessions, before)
 				}

@@ -494,7 +494,7 @@ func TestWaitingShellsEnd(t *testing.T) {
 				t.Fatalf("%d shells wait, want 1", n)
 			}
 			k.end(c, link)
-			for end := time.Now().Add(10 * time.Second); count() > 0; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); count() > 0; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("%d shells are left", count())
 				}

@@ -38,26 +38,26 @@ func posixShells(t *testing.T) map[string]string {
 func TestWatcher(t *testing.T) {
 	t.Parallel()
 	const grace = time.Second
+	const limit, never = 40 * time.Second, time.Minute // a command that waits for the watcher does not end before never
 	for _, k := range []struct {
 		name, before, after string
 		env                 []string
 		dir                 bool
-		cancel              bool // after a while
+		cancel              bool // a while after want
 		want                string
-		took                time.Duration // at most
 	}{
-		{name: "it does nothing", after: "sleep 0.2; echo done", want: "done\n", took: time.Second},
-		{name: "it cancels", after: "sleep 20; echo done", cancel: true, took: 5 * time.Second},
-		{name: "TMOUT", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, want: "done\n", took: 5 * time.Second},
-		{name: "TMOUT, with a directory", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, dir: true, want: "done\n", took: 5 * time.Second},
-		{name: "kill 0", after: "kill 0", dir: true, took: 5 * time.Second},
-		{name: "kill 0, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", dir: true, cancel: true, want: "done\n", took: 6 * time.Second},
-		{name: "kill 0 at once, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", cancel: true, want: "done\n", took: 6 * time.Second},
-		{name: "the command's children", after: `wait; jobs; case $! in ''|0) echo none;; esac`, want: "none\n", took: time.Second},
-		{name: "no stderr", before: "exec 2>&-; ", after: "echo done", dir: true, want: "done\n", took: 5 * time.Second},
-		{name: "no stdin", before: "exec <&-; ", after: "echo done", dir: true, want: "done\n", took: 5 * time.Second},
-		{name: "empty stdin", before: "exec </dev/null; ", after: "sleep 0.3; echo done", want: "done\n", took: 5 * time.Second},
-		{name: "empty stdin, with a directory", before: "exec </dev/null; ", after: "sleep 0.3; echo done", dir: true, want: "done\n", took: 5 * time.Second},
+		{name: "it does nothing", after: "sleep 0.2; echo done", want: "done\n"},
+		{name: "it cancels", after: "sleep 120; echo done", cancel: true},
+		{name: "TMOUT", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, want: "done\n"},
+		{name: "TMOUT, with a directory", after: "sleep 2; echo done", env: []string{"TMOUT=1"}, dir: true, want: "done\n"},
+		{name: "kill 0", after: "kill 0", dir: true},
+		{name: "kill 0, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", dir: true, cancel: true, want: "done\n"},
+		{name: "kill 0 at once, then a cancel", after: "trap : TERM HUP INT; kill 0; kill -INT 0; kill -HUP 0; echo done; while :; do sleep 0.1; done", cancel: true, want: "done\n"},
+		{name: "the command's children", after: `wait; jobs; case $! in ''|0) echo none;; esac`, want: "none\n"},
+		{name: "no stderr", before: "exec 2>&-; ", after: "echo done", dir: true, want: "done\n"},
+		{name: "no stdin", before: "exec <&-; ", after: "echo done", dir: true, want: "done\n"},
+		{name: "empty stdin", before: "exec </dev/null; ", after: "sleep 0.3; echo done", want: "done\n"},
+		{name: "empty stdin, with a directory", before: "exec </dev/null; ", after: "sleep 0.3; echo done", dir: true, want: "done\n"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,8 @@ func TestWatcher(t *testing.T) {
 					cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, k.env...)
 					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 					var out bytes.Buffer
-					cmd.Stdout = &out
+					printed := make(chan struct{})
+					cmd.Stdout = &awaited{&out, k.want, printed}
 					stdin, err := cmd.StdinPipe()
 					began := time.Now()
 					if err == nil {
@@ -89,21 +90,27 @@ func TestWatcher(t *testing.T) {
 						t.Error(err)
 						return
 					}
+					late := time.AfterFunc(never, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 					if k.cancel {
+						if k.want != "" {
+							select {
+							case <-printed:
+							case <-time.After(never):
+							}
+						}
 						time.Sleep(500 * time.Millisecond)
 						stdin.Close()
 					}
-					late := time.AfterFunc(20*time.Second, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 					err = cmd.Wait()
 					late.Stop()
 					stdin.Close() // sshd does this when the leader has ended
-					if took := time.Since(began); out.String() != k.want || took > k.took {
+					if took := time.Since(began); out.String() != k.want || took > limit {
 						t.Errorf("%s: %q after %v: %v", name, out.String(), took, err)
 					}
 					if dir == "" {
 						return
 					}
-					for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+					for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 						if _, err := os.Stat(dir); os.IsNotExist(err) {
 							return
 						}
@@ -116,6 +123,22 @@ func TestWatcher(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An awaited is a writer to a buffer, with a channel that is closed when the buffer
+// holds a text.
+type awaited struct {
+	to     *bytes.Buffer
+	want   string
+	closed chan struct{}
+}
+
+func (a *awaited) Write(p []byte) (int, error) {
+	n, err := a.to.Write(p)
+	if a.to.String() == a.want {
+		close(a.closed)
+	}
+	return n, err
 }
 
 // TestReadBlock checks that a block is read completely or not at all.

@@ -87,15 +87,18 @@ func copyCases() []testCase {
 			expectEmpty(t, dst)
 		}},
 		{"destination in a directory that is missing", func(t *testing.T, m *machine) {
-			tmp := worldDir(t)
-			err := m.dial(t).Put(testContext(t), transport.Tree{Path: "/etc/passwd"}, "/nonexistent/dir/x", transport.FileOptions{TmpDir: tmp})
+			tmp, src := worldDir(t), worldDir(t)
+			writeFiles(t, src, map[string]string{"a": "A"})
+			err := m.dial(t).Put(testContext(t), transport.Tree{Path: src + "/a"}, "/nonexistent/dir/x", transport.FileOptions{TmpDir: tmp})
 			if e := expectError(t, err, transport.ClassFile, "MV_ERROR"); !strings.Contains(e.Msg, "/nonexistent/dir/") {
 				t.Errorf("got message %q", e.Msg)
 			}
 			expectEmpty(t, tmp)
 		}},
 		{"tmpdir that is missing", func(t *testing.T, m *machine) {
-			err := m.dial(t).Put(testContext(t), transport.Tree{Path: "/etc/passwd"}, worldDir(t)+"/x", transport.FileOptions{TmpDir: "/nonexistent/dir"})
+			src := worldDir(t)
+			writeFiles(t, src, map[string]string{"a": "A"})
+			err := m.dial(t).Put(testContext(t), transport.Tree{Path: src + "/a"}, worldDir(t)+"/x", transport.FileOptions{TmpDir: "/nonexistent/dir"})
 			expectError(t, err, transport.ClassFile, "TMPDIR_ERROR")
 		}},
 		{"download replaces", getReplaces},

@@ -123,7 +123,7 @@ type machine struct {
 }
 
 // limit is the time limit of a case.
-const limit = 60 * time.Second
+const limit = 3 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -265,7 +265,7 @@ func isEmpty(t *testing.T, dir string) bool {
 // eventually waits for a condition that becomes true soon.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(end) {
 			t.Fatalf("waited for: %s", what)

@@ -36,7 +36,7 @@ func startBatch(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, answers *bufio.
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() { late.Stop() })
 	return cmd, in, bufio.NewReader(out), said
 }

@@ -89,7 +89,7 @@ func sleepers(t *testing.T, mark string) int {
 // until waits for a condition, and fails if it does not become true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within 20 s", what)
 		}
@@ -111,7 +111,7 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed {
 		t.Errorf("exit %v, want code 1", err)
 	}
-	if d := time.Since(begin); d > 10*time.Second {
+	if d := time.Since(begin); d > 40*time.Second {
 		t.Errorf("ended %v after the interrupt", d)
 	}
 	text := out.String()

@@ -181,7 +181,7 @@ func TestModuleInterrupted(t *testing.T) {
 	if out, err := bolt("module", "install").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".modules", ".bolt-stage-*"))

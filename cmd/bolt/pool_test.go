@@ -113,7 +113,7 @@ func TestPoolDaemonKilled(t *testing.T) {
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	inTime(t, cmd, 15*time.Second)
+	inTime(t, cmd, time.Minute)
 	if n := strings.Count(out.String(), "puppetlabs.tasks/lost-error"); n != 3 || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("%d of 3 results are lost, exit %d:\n%s", n, cmd.ProcessState.ExitCode(), out.String())
 	}
@@ -235,7 +235,7 @@ func TestPoolDaemonStopped(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "here") || !strings.Contains(out, "Connecting without the pool daemon") {
 		t.Errorf("auto, with a stopped daemon: exit %d\n%s", code, out)
 	}
-	if took := time.Since(begin); took > 15*time.Second {
+	if took := time.Since(begin); took > 45*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if out, code := d.bolt("command", "run", "echo here", "-t", "host1", "--pool", "required"); code != 1 || !strings.Contains(out, "required") {
@@ -423,7 +423,12 @@ func TestPoolNewVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(newer, data, 0o755); err != nil {
+	// A process that another test starts meanwhile must not inherit the file while it is
+	// open: the kernel refuses to run such a file (ETXTBSY).
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(newer, data, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := d.command("command", "run", "true", "-t", "host1", "--pool", "required")
@@ -475,7 +480,7 @@ func TestPoolSocketActivation(t *testing.T) {
 		t.Errorf("pid %d serves, want %d", pid, serve.Process.Pid)
 	}
 	d.works("pool", "stop")
-	inTime(t, serve, 10*time.Second)
+	inTime(t, serve, time.Minute)
 	if code := serve.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit %d\n%s", code, log.String())
 	}
@@ -499,7 +504,7 @@ func TestPoolInheritsNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	inTime(t, cmd, 20*time.Second)
+	inTime(t, cmd, time.Minute)
 	if !cmd.ProcessState.Success() {
 		t.Fatalf("%v\n%s", cmd.ProcessState, out.String())
 	}

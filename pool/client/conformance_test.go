@@ -47,7 +47,7 @@ func newHouse(t *testing.T, s *sshtest.Server) *house {
 
 func (h *house) dest() transport.Dest {
 	return transport.Dest{Protocol: "ssh", Host: h.server.Host, Port: h.server.Port, User: "root", PrivateKey: h.server.KeyFile,
-		ConnectTimeout: 10 * time.Second, HostKeyCheck: transport.CheckStrict}
+		ConnectTimeout: 30 * time.Second, HostKeyCheck: transport.CheckStrict}
 }
 
 // serve runs a daemon until the test ends or end is called.
@@ -125,7 +125,7 @@ func TestConformance(t *testing.T) {
 
 func run(t *testing.T, d transport.Dialer, to transport.Dest, line string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	conn, err := d.Dial(ctx, to)
 	if err != nil {

@@ -171,7 +171,7 @@ func TestGreeting(t *testing.T) {
 			d := newFake(t, func(p *peer, f wire.Frame) bool { c.answer(p); return true })
 			begun := time.Now()
 			expectUnavailable(t, Options{Socket: d.socket}, c.want...)
-			if d := time.Since(begun); d > greetTime+2*time.Second {
+			if d := time.Since(begun); d > greetTime+30*time.Second {
 				t.Errorf("it took %v", d)
 			}
 		})

@@ -219,9 +219,9 @@ func daemonStatus(t *testing.T, c *client.Client) (status wire.Status) {
 // eventually waits until another process has made a condition true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

@@ -50,7 +50,14 @@ func TestViolations(t *testing.T) {
 			})
 			conn := mustDial(t, newClient(t, Options{Socket: d.socket}))
 			left := make(chan struct{})
-			time.AfterFunc(300*time.Millisecond, func() { close(left) })
+			s := conn.(*Conn).s
+			go func() { // the sink blocks until the client has noticed
+				defer close(left)
+				select {
+				case <-s.ended:
+				case <-time.After(time.Minute):
+				}
+			}()
 			_, err := conn.Run(testContext(t), &transport.Cmd{Line: "x", Stdout: writerFunc(func(p []byte) (int, error) { <-left; return len(p), nil })})
 			if c.want != "" {
 				expectClass(t, err, transport.ClassLost, c.want)

@@ -384,7 +384,7 @@ func TestUnreadAnswersDoNotBlockOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("ten commands of another client took %v", took)
 	}
 	stopped.conn.Close()

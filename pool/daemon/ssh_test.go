@@ -277,7 +277,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	with := min(quick(), quick(), quick())
 	t.Logf("%d quick commands: %v alone, %v beside a stopped client", machines, alone, with)
-	if with > 3*alone+2*time.Second {
+	if with > 3*alone+20*time.Second {
 		t.Errorf("others are slowed: %v instead of %v", with, alone)
 	}
 	stopped.conn.Close()

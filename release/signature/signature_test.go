@@ -3,6 +3,7 @@ package signature
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,11 +134,13 @@ func TestAgent(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Wait() })
 	key := makeKey(t, dir, "key", "-t", "ed25519")
 	rsa := makeKey(t, dir, "rsa", "-t", "rsa", "-b", "2048")
-	for {
-		if _, err := os.Stat(socket); err == nil {
+	for { // the socket is there before the agent listens
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			must(t, conn.Close())
 			break
 		}
-		must(t, t.Context().Err())
+		time.Sleep(time.Millisecond)
 	}
 	add := exec.CommandContext(t.Context(), "ssh-add", "-q", key, rsa)
 	add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,15 +42,8 @@ func TestWebhook(t *testing.T) {
 				}
 			}))
 			e.Defer(server.Close)
-			free, err := net.Listen("tcp", "127.0.0.1:0")
+			port, err := freePort()
 			if err != nil {
-				return err
-			}
-			_, port, err := net.SplitHostPort(free.Addr().String())
-			if err != nil {
-				return err
-			}
-			if err := free.Close(); err != nil {
 				return err
 			}
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
@@ -62,6 +57,19 @@ func TestWebhook(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "receiver.py"), []byte(strings.Replace(python, "8000", port, 1)), 0o600)
 		},
 	})
+}
+
+// freePort finds a port for a program that starts later. So it is below the ports that
+// Linux gives to other sockets meanwhile.
+func freePort() (port string, err error) {
+	for range 1000 {
+		port = strconv.Itoa(10_000 + rand.IntN(20_000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return "", err
 }
 
 func appendTo(name, text string) error {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -28,17 +29,9 @@ type Realm struct {
 func Start(t testing.TB) *Realm {
 	t.Helper()
 	r := &Realm{Dir: t.TempDir()}
-	var held []net.Listener // both are held at the same time, so that they differ
-	for _, port := range []*int{&r.KDCPort, &r.SSHPort} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		*port = l.Addr().(*net.TCPAddr).Port
-		held = append(held, l)
-	}
-	for _, l := range held {
-		l.Close()
+	r.KDCPort = freePort(t)
+	for r.SSHPort = r.KDCPort; r.SSHPort == r.KDCPort; {
+		r.SSHPort = freePort(t)
 	}
 	c := exec.Command(script(t), "serve", r.Dir, fmt.Sprint(r.KDCPort), fmt.Sprint(r.SSHPort))
 	var said bytes.Buffer
@@ -69,6 +62,21 @@ func Start(t testing.TB) *Realm {
 		t.Fatalf("no Kerberos realm (scripts/setup.sh test installs what it needs): %s", said.String())
 	}
 	return r
+}
+
+// freePort finds a free port. The servers take it seconds later. So it is below the
+// ports that Linux gives to other sockets meanwhile.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := 10_000 + rand.IntN(20_000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("there is no free port from 10000 to 30000")
+	return 0
 }
 
 // script returns the path of scripts/kdc.sh, found from the directory of a

@@ -15,8 +15,8 @@ import (
 // finer resolution than 10 ms.
 func TestCPU(t *testing.T) {
 	for name, script := range map[string]string{
-		"itself":  `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo; read x`,
-		"a child": `sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo; read x`,
+		"itself":  `read x; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo; read x`,
+		"a child": `read x; sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo; read x`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("sh", "-c", script)
@@ -38,6 +38,9 @@ func TestCPU(t *testing.T) {
 			pid := cmd.Process.Pid
 			early, err := CPU(pid)
 			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := in.Write([]byte("\n")); err != nil { // it begins
 				t.Fatal(err)
 			}
 			if _, err := out.Read(make([]byte, 1)); err != nil { // it is done
@@ -81,8 +84,8 @@ func TestLook(t *testing.T) {
 	}()
 	pid := cmd.Process.Pid
 	s, err := Look(pid)
-	for end := time.Now().Add(10 * time.Second); err == nil && s.RSS < 100<<10 && time.Now().Before(end); s, err = Look(pid) {
-		time.Sleep(time.Millisecond) // it is only about to become sleep
+	for end := time.Now().Add(30 * time.Second); err == nil && (s.RSS < 100<<10 || s.PSS > s.RSS) && time.Now().Before(end); s, err = Look(pid) {
+		time.Sleep(time.Millisecond) // it is only about to become sleep, and still grows
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +99,7 @@ func TestLook(t *testing.T) {
 	}
 	// A process that has ended but was not waited for is not alive.
 	cmd.Process.Kill()
-	for end := time.Now().Add(10 * time.Second); Alive(pid); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); Alive(pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a killed process is alive")
 		}

@@ -367,7 +367,18 @@ func TestCanceledSearchIsNotCached(t *testing.T) {
 	first, stop := context.WithCancelCause(t.Context())
 	second, stopSecond := context.WithCancelCause(t.Context())
 	reads := load(first)
-	time.Sleep(50 * time.Millisecond) // it reads
+	for n := 0; n < 2; time.Sleep(time.Millisecond) { // until it has opened the file, too
+		n = 0
+		fds, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			if to, _ := os.Readlink(fd); to == fifo {
+				n++
+			}
+		}
+	}
 	waits, other := load(second), load(t.Context())
 	time.Sleep(50 * time.Millisecond)
 	stopSecond(errors.New("second is over"))

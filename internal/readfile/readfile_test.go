@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,14 +111,13 @@ func TestPipeWithoutWriter(t *testing.T) {
 	})
 }
 
-// writer opens a named pipe to write; that waits for a reader.
+// writer opens a named pipe to write. It returns when a thread waits for a reader in
+// open(2).
 func writer(t *testing.T, path string, write func(f *os.File)) {
 	t.Helper()
-	opened := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		close(opened)
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			t.Error(err)
@@ -126,9 +126,24 @@ func writer(t *testing.T, path string, write func(f *os.File)) {
 		defer f.Close()
 		write(f)
 	}()
-	<-opened
 	t.Cleanup(func() { <-ended })
-	time.Sleep(100 * time.Millisecond) // it is waiting in open(2)
+	call := fmt.Sprintf("%d ", unix.SYS_OPENAT) // the system call of open(2)
+	soon(t, func() {
+		for {
+			calls, err := filepath.Glob("/proc/self/task/*/syscall")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if slices.ContainsFunc(calls, func(file string) bool {
+				text, _ := os.ReadFile(file) // the thread may have ended
+				return strings.HasPrefix(string(text), call)
+			}) {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
 }
 
 func TestSlowWriter(t *testing.T) {

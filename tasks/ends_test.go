@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -60,12 +62,21 @@ func TestTally(t *testing.T) {
 // TestOutputOfInterruptedTask checks that the output of a task that did not end is kept,
 // without secrets.
 func TestOutputOfInterruptedTask(t *testing.T) {
+	begun := t.TempDir()
 	w := newWorld(t, map[string]string{
-		"proj/tasks/text.sh":   sh + `echo so far; sleep 60`,
-		"proj/tasks/secret.sh": sh + `echo '{"_sensitive": "hunter2"}'; sleep 60`,
+		"proj/tasks/text.sh":   sh + `echo so far; touch ` + begun + `/text; sleep 300`,
+		"proj/tasks/secret.sh": sh + `echo '{"_sensitive": "hunter2"}'; touch ` + begun + `/secret; sleep 300`,
 	})
 	for name, want := range map[string]string{"text": "so far\n", "secret": "may contain secrets: the task did not end"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for ctx.Err() == nil {
+				if _, err := os.Stat(filepath.Join(begun, name)); err == nil {
+					cancel()
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
 		task, err := w.lib.Find(ctx, "proj::"+name)
 		if err != nil {
 			t.Fatal(err)

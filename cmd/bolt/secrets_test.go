@@ -163,16 +163,21 @@ func inTerminal(t *testing.T, dir, pool, typed string, args ...string) (string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
+	out := awaited{text: "assphrase", seen: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("script(1): %v", err)
 	}
-	if typed != "" {
-		// The text is typed after the question, and not before the echo is off.
-		time.AfterFunc(time.Second, func() { _, _ = in.Write([]byte(typed)) })
-	}
+	ended := make(chan struct{})
+	go func() { // the text is typed after the question
+		select {
+		case <-out.seen:
+			_, _ = in.Write([]byte(typed))
+		case <-ended:
+		}
+	}()
 	err = cmd.Wait()
+	close(ended)
 	return out.String(), err
 }
 

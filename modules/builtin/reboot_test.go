@@ -34,7 +34,7 @@ func rebootStandIns(t *testing.T, h *host, names ...string) (*host, string) {
 // wait returns a file that comes to be.
 func wait(t *testing.T, name string) string {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if text, err := os.ReadFile(name); err == nil {
 			return strings.TrimSpace(string(text))
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -200,9 +201,10 @@ func TestDaemonEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := make(chan struct{})
+	mark := strconv.Itoa(os.Getpid())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, err := conn.Run(t.Context(), &transport.Cmd{Line: "echo x; exec sleep 987654", Stdout: signal(begun)})
+		_, err := conn.Run(t.Context(), &transport.Cmd{Line: "echo x; exec sleep 98765" + mark, Stdout: signal(begun)})
 		if class := transport.ClassOf(err); class != transport.ClassLost && class != transport.ClassCancelled {
 			t.Errorf("Run: %v", err)
 		}
@@ -211,7 +213,7 @@ func TestDaemonEnds(t *testing.T) {
 	end()
 	wg.Wait()
 	var out bytes.Buffer
-	if _, err := conn.Run(t.Context(), &transport.Cmd{Line: "pgrep -f 'sleep 98765[4]' || echo none", Stdout: &out}); err != nil || strings.TrimSpace(out.String()) != "none" {
+	if _, err := conn.Run(t.Context(), &transport.Cmd{Line: "for i in $(seq 600); do pgrep -f 'sleep 9876[5]" + mark + "' || { echo none; break; }; sleep 0.1; done", Stdout: &out}); err != nil || !strings.HasSuffix(out.String(), "none\n") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 	if starts != 2 {

@@ -302,7 +302,7 @@ func TestQuietCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	expect(t, c.(*Conn), transport.Cmd{Line: "sleep 0.4; echo at last"}, 0, "at last\n", "")
+	expect(t, c.(*Conn), transport.Cmd{Line: "sleep 1; echo at last"}, 0, "at last\n", "")
 	if n := s.Count("Receive"); n < 4 {
 		t.Errorf("it was asked %d times", n)
 	}
@@ -429,7 +429,9 @@ func TestServerStopsAnswering(t *testing.T) {
 				}
 			})
 			defer close(over)
-			to.ConnectTimeout = 300 * time.Millisecond
+			if action == "Create" {
+				to.ConnectTimeout = 300 * time.Millisecond
+			}
 			conn, err := quick().Dial(t.Context(), to)
 			if action == "Create" {
 				expectError(t, err, transport.ClassTimeout, "CONNECT_ERROR", "within 300ms")
@@ -451,29 +453,31 @@ func TestCancel(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		class transport.Class
-		ctx   func(context.Context) (context.Context, context.CancelFunc)
+		limit time.Duration // at first; 0 for none
 	}{
-		{"cancel", transport.ClassCancelled, context.WithCancel},
-		{"timeout", transport.ClassTimeout, func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 500*time.Millisecond)
-		}},
+		{"cancel", transport.ClassCancelled, 0},
+		{"timeout", transport.ClassTimeout, 500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, to := server(t, nil)
 			conn := dial(t, to)
-			ctx, cancel := c.ctx(t.Context())
-			defer cancel()
 			var pid pidSink
-			if c.name == "cancel" {
-				pid.got = cancel
-			}
-			_, err := conn.Run(ctx, &transport.Cmd{Line: "echo $$; sleep 1000 & wait", Stdout: &pid})
-			expectError(t, err, c.class, "", "Command on 127.0.0.1")
-			if strings.Contains(err.Error(), "may run on") {
-				t.Error(err)
-			}
-			if s.Shells() != 0 {
-				t.Errorf("%d shells are left", s.Shells())
+			for limit := c.limit; pid.text == "" && limit < time.Minute; limit *= 4 { // on a busy machine, the command may not begin within the limit
+				ctx, cancel := context.WithCancel(t.Context())
+				if limit > 0 {
+					ctx, cancel = context.WithTimeout(t.Context(), limit)
+				} else {
+					pid.got = cancel
+				}
+				_, err := conn.Run(ctx, &transport.Cmd{Line: "echo $$; sleep 1000 & wait", Stdout: &pid})
+				cancel()
+				expectError(t, err, c.class, "", "Command on 127.0.0.1")
+				if strings.Contains(err.Error(), "may run on") {
+					t.Error(err)
+				}
+				if s.Shells() != 0 {
+					t.Errorf("%d shells are left", s.Shells())
+				}
 			}
 			gone(t, strings.TrimSpace(pid.text))
 			expect(t, conn, transport.Cmd{Line: "echo next"}, 0, "next\n", "")
@@ -500,7 +504,7 @@ func gone(t *testing.T, pid string) {
 	if pid == "" {
 		t.Fatal("the command never began")
 	}
-	end := time.Now().Add(10 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for {
 		if _, err := os.Stat("/proc/" + pid); err != nil {
 			return

@@ -112,7 +112,7 @@ func TestErrors(t *testing.T) {
 			if !strings.Contains(got, tt.says) || strings.Contains(got, "hunter2") || len(got) > 900 {
 				t.Errorf("got %q", got)
 			}
-			if d := time.Since(begin); d > 30*time.Second {
+			if d := time.Since(begin); d > time.Minute {
 				t.Errorf("took %v", d)
 			}
 		})
@@ -145,7 +145,7 @@ func TestCancelStopsProgramAndChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := filepath.Join("/proc", strings.TrimSpace(string(pid)), "cmdline")
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		if b, err := os.ReadFile(gone); err != nil || len(b) == 0 {
 			return
 		}

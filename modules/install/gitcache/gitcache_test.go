@@ -236,7 +236,8 @@ func TestUsersSSH(t *testing.T) {
 // TestStopped: git, and what it has started, end with the context.
 func TestStopped(t *testing.T) {
 	bin := t.TempDir()
-	script := "#!/bin/sh\nsleep 98761 &\nsleep 98761\n"
+	sleep := fmt.Sprintf("sleep 98761%d", os.Getpid())
+	script := "#!/bin/sh\n" + sleep + " &\n" + sleep + "\n"
 	if err := os.WriteFile(filepath.Join(bin, "fake-ssh"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -251,12 +252,12 @@ func TestStopped(t *testing.T) {
 	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
-	for range 100 {
+	for range 3000 {
 		out, err := exec.Command("ps", "-A", "-o", "args=").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(out), "sleep 98761") {
+		if !strings.Contains(string(out), sleep) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -183,9 +183,12 @@ func TestFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := tt.o
-			o.Name, o.ReadTimeout = "far", time.Second
-			if strings.Contains(tt.msg, "no answer") || strings.Contains(tt.msg, "slowly") {
+			o.Name, o.ReadTimeout = "far", time.Minute
+			switch {
+			case strings.Contains(tt.msg, "no answer"):
 				o.ReadTimeout = 100 * time.Millisecond
+			case strings.Contains(tt.msg, "too slow"):
+				o.ReadTimeout = time.Second
 			}
 			o.Token = transport.NewSecret("s3cret")
 			o.Headers = map[string]transport.Secret{"X-Api": transport.NewSecret("k3y")}

@@ -407,7 +407,7 @@ func TestManyClasses(t *testing.T) {
 		if (err == nil) != ok {
 			t.Errorf("%.30q…: %v", pattern, err)
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > 30*time.Second {
 			t.Errorf("%.30q… took %v", pattern, d)
 		}
 	}

@@ -73,7 +73,7 @@ lxc ["exec" "far:web" "--mode" "non-interactive" "--user" "` + account.Uid + `" 
 		if c.to.User != "" {
 			as.User, want = u.Name, u.Name+"\n" // who needs no sudo for that
 		}
-		st, err := conn.Run(within(t, 20*time.Second), &transport.Cmd{Line: "id -un", Stdout: &out, RunAs: as})
+		st, err := conn.Run(within(t, time.Minute), &transport.Cmd{Line: "id -un", Stdout: &out, RunAs: as})
 		if err != nil || !st.OK() || out.String() != want {
 			t.Errorf("%s: got %+v, %q, %v", c.to.Protocol, st, out.String(), err)
 		}
@@ -133,9 +133,9 @@ func TestRefusals(t *testing.T) {
 			w := newWorld(t)
 			to := transport.Dest{Protocol: "docker", Host: "web", ConnectTimeout: 20 * time.Second}
 			c.change(t, w, &to)
-			conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(within(t, 30*time.Second), to)
+			conn, err := NewDialer(Options{Environ: os.Environ()}).Dial(within(t, time.Minute), to)
 			if err == nil {
-				_, err = conn.Run(within(t, 30*time.Second), &transport.Cmd{Line: "echo no"})
+				_, err = conn.Run(within(t, time.Minute), &transport.Cmd{Line: "echo no"})
 				conn.Close()
 			}
 			e, ok := errors.AsType[*transport.Error](err)
@@ -175,12 +175,12 @@ func TestToolDies(t *testing.T) {
 	}
 	var once sync.Once
 	// Otherwise bash would print a message about the end of sleep.
-	_, err = conn.Run(within(t, 20*time.Second), &transport.Cmd{Line: "exec 2>/dev/null; trap 'echo >" + gone + "; exit' TERM; echo up; while :; do sleep 0.05; done",
+	_, err = conn.Run(within(t, time.Minute), &transport.Cmd{Line: "exec 2>/dev/null; trap 'echo >" + gone + "; exit' TERM; echo up; while :; do sleep 0.05; done",
 		Stdout: writer(func() { once.Do(kill) })})
 	if e, ok := errors.AsType[*transport.Error](err); !ok || e.Class != transport.ClassLost || !strings.Contains(e.Error(), "docker was ended by signal KILL") {
 		t.Errorf("got %v", err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(gone); err == nil {
 			break
 		}
@@ -200,17 +200,17 @@ func TestContainerStops(t *testing.T) {
 	}
 	defer conn.Close()
 	killsAll := &transport.Cmd{Line: "kill -KILL 0"}
-	if st, err := conn.Run(within(t, 20*time.Second), killsAll); err != nil || st.Code != 137 {
+	if st, err := conn.Run(within(t, time.Minute), killsAll); err != nil || st.Code != 137 {
 		t.Errorf("got %+v, %v", st, err)
 	}
 	w.put(t, "containers", "c0ffee0001 web exited root\n")
-	_, err = conn.Run(within(t, 20*time.Second), killsAll)
+	_, err = conn.Run(within(t, time.Minute), killsAll)
 	if transport.ClassOf(err) != transport.ClassConnect {
 		t.Errorf("got %v", err)
 	}
 	w.put(t, "containers", "c0ffee0001 web running root\n")
 	stop := writer(func() { w.put(t, "containers", "c0ffee0001 web exited root\n") })
-	_, err = conn.Run(within(t, 20*time.Second), &transport.Cmd{Line: "echo up; sleep 0.3; kill -KILL 0", Stdout: stop})
+	_, err = conn.Run(within(t, time.Minute), &transport.Cmd{Line: "echo up; sleep 0.3; kill -KILL 0", Stdout: stop})
 	if transport.ClassOf(err) != transport.ClassLost || !strings.Contains(err.Error(), "exited") {
 		t.Errorf("got %v", err)
 	}

@@ -186,7 +186,7 @@ func TestKCMFailures(t *testing.T) {
 	s := startKCM(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	before := time.Now()
 	wantError(t, "silent", read(s.socket), "does not answer")
-	if d := time.Since(before); d > 2*kcmPatience {
+	if d := time.Since(before); d > 10*kcmPatience {
 		t.Errorf("a silent server took %v", d)
 	}
 }

@@ -124,22 +124,24 @@ func TestKDCFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := session(tt.kdcs...)
-			before := time.Now()
-			_, err := s.Context(t.Context(), "localhost", false)
-			if took := time.Since(before); took > tt.most+2*time.Second { // the machine may be busy
-				t.Errorf("it took %v", took)
-			}
-			if tt.want != "" {
-				wantError(t, "error", err, tt.want)
+			var took, again time.Duration
+			for range 5 { // a busy machine makes some of them slow
+				s := session(tt.kdcs...)
+				before := time.Now()
+				_, err := s.Context(t.Context(), "localhost", false)
+				took = time.Since(before)
 				before = time.Now()
-				wantError(t, "the same again", second(s.Context(t.Context(), "localhost", false)), tt.want)
-				if took := time.Since(before); took > time.Second {
-					t.Errorf("KDCs that do not answer were asked again, for %v", took)
+				if tt.want != "" {
+					wantError(t, "error", err, tt.want)
+					wantError(t, "the same again", second(s.Context(t.Context(), "localhost", false)), tt.want)
+				} else if err != nil {
+					t.Error(err)
 				}
-			} else if err != nil {
-				t.Error(err)
+				if again = time.Since(before); took <= tt.most+2*time.Second && again <= time.Second {
+					return
+				}
 			}
+			t.Errorf("it took %v. KDCs that do not answer were asked again, for %v", took, again)
 		})
 	}
 	t.Run("many at once", func(t *testing.T) {

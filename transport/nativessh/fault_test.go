@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			to := dest(s)
 			c.change(t, &to)
-			run(within(t, 20*time.Second), t, to, "echo no", nil).expectError(t, c.class, c.code, c.text)
+			run(within(t, time.Minute), t, to, "echo no", nil).expectError(t, c.class, c.code, c.text)
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestConnectTimeout(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			to := transport.Dest{Protocol: Protocol, Host: "web", User: "root", ConnectTimeout: c.given,
 				Options: Program{SSH: transport.NewWords([]string{"ssh", "-F", c.config})}}
-			conn, err := NewDialer(Options{}).Dial(within(t, 20*time.Second), to)
+			conn, err := NewDialer(Options{}).Dial(within(t, time.Minute), to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestConnectTimeout(t *testing.T) {
 func TestServerDies(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	var once sync.Once
-	got := run(within(t, 20*time.Second), t, dest(s), "echo up; sleep 100", func([]byte) { once.Do(s.Kill) })
+	got := run(within(t, time.Minute), t, dest(s), "echo up; sleep 100", func([]byte) { once.Do(s.Kill) })
 	got.expectError(t, transport.ClassLost, "", "Lost the connection to "+s.Host)
 }
 
@@ -191,9 +191,9 @@ func TestSSHDies(t *testing.T) {
 		}
 	}
 	var once sync.Once
-	got := run(within(t, 20*time.Second), t, to, "exec 2>/dev/null; trap 'echo >"+gone+"; exit' TERM; echo up; while :; do sleep 0.05; done", func(p []byte) { once.Do(func() { kill(p) }) })
+	got := run(within(t, time.Minute), t, to, "exec 2>/dev/null; trap 'echo >"+gone+"; exit' TERM; echo up; while :; do sleep 0.05; done", func(p []byte) { once.Do(func() { kill(p) }) })
 	got.expectError(t, transport.ClassLost, "", "ended by signal KILL")
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(gone); err == nil {
 			break
 		}
@@ -218,7 +218,7 @@ func wrapper(t *testing.T, line string) string {
 func TestOddStatus(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
 	for _, line := range []string{"exit 255", "echo 'Connection to x closed by remote host.' >&2; exit 255", "echo 'Permission denied (publickey).' >&2; exit 255"} {
-		if got := run(within(t, 20*time.Second), t, dest(s), line, nil); got.err != nil || got.status.Code != 255 {
+		if got := run(within(t, time.Minute), t, dest(s), line, nil); got.err != nil || got.status.Code != 255 {
 			t.Errorf("%s: got %+v", line, got)
 		}
 	}
@@ -258,7 +258,7 @@ func TestMaster(t *testing.T) {
 		line string
 		code int
 	}{{"echo hi; echo err >&2; exit 3", 3}, {"echo hi; echo err >&2; exit 255", 255}} {
-		if got := run(within(t, 20*time.Second), t, to, c.line, nil); got.err != nil || got.status.Code != c.code || got.out != "hi\n" || got.stderr != "err\n" {
+		if got := run(within(t, time.Minute), t, to, c.line, nil); got.err != nil || got.status.Code != c.code || got.out != "hi\n" || got.stderr != "err\n" {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -266,7 +266,7 @@ func TestMaster(t *testing.T) {
 		t.Errorf("%d connections, want the master's alone", n)
 	}
 	var once sync.Once
-	got := run(within(t, 20*time.Second), t, to, "echo up; sleep 100", func([]byte) { once.Do(s.Kill) })
+	got := run(within(t, time.Minute), t, to, "echo up; sleep 100", func([]byte) { once.Do(s.Kill) })
 	got.expectError(t, transport.ClassLost, "", "Lost the connection")
 }
 
@@ -325,7 +325,7 @@ func TestCopyCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if err := c.Put(ctx, transport.Tree{Path: source}, far, transport.FileOptions{TmpDir: dir}); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func startAgent(t *testing.T, key string) string {
 		agent.Process.Kill()
 		agent.Wait()
 	})
-	for range 200 {
+	for range 3000 {
 		if c, err := net.Dial("unix", socket); err == nil {
 			c.Close()
 			break

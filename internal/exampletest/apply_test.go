@@ -10,11 +10,12 @@ import (
 
 // inRoot enters an overlay, in memory, of the directory in $1 with the project in $2 and bolt in $3, and runs the script in $4
 // there. All mounts and processes end with it. /etc is a copy, because other tests add users to this machine at the same time;
-// files of theirs can disappear while they are copied.
+// files of theirs can disappear while they are copied, and their locks are removed.
 const inRoot = `
 mount -t tmpfs tmpfs "$5" && mkdir "$5/upper" "$5/work" "$5/root"
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$5/upper,workdir=$5/work" "$5/root"
 cp -a "$1/etc" "$5/etc" || [ -e "$5/etc/passwd" ]
+rm -f "$5"/etc/*.lock
 mount --bind "$5/etc" "$5/root/etc"
 mount -t proc proc "$5/root/proc"
 [ -e "$5/root/dev/null" ] || mount --rbind /dev "$5/root/dev"

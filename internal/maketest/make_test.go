@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const root = "../.."
@@ -62,7 +63,11 @@ func TestDemoTwiceAtOnce(t *testing.T) {
 				if _, err := os.Stat(dir); !ok || !os.IsNotExist(err) {
 					t.Errorf("folder %q: %v, want it gone", dir, err)
 				}
-				if left := processes(t, dir); len(left) > 0 {
+				left := processes(t, dir)
+				for end := time.Now().Add(30 * time.Second); len(left) > 0 && time.Now().Before(end); left = processes(t, dir) {
+					time.Sleep(10 * time.Millisecond) // a killed process may not have ended yet
+				}
+				if len(left) > 0 {
 					t.Errorf("still running: %q", left)
 				}
 			})

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 const root = "../.."
@@ -56,7 +57,7 @@ func startMachines(t *testing.T, n int) *machines {
 		m.run(0, m.env, "", m.bolt, "pool", "stop")
 		m.run(0, nil, "", farm, "stop", m.dir)
 		os.RemoveAll(pool)
-		if left := m.processes(); len(left) > 0 {
+		if left := m.left(); len(left) > 0 {
 			t.Errorf("still running: %q", left)
 		}
 	})
@@ -115,6 +116,15 @@ func (m *machines) task(args ...string) map[string]map[string]any {
 		values[item.Target] = item.Value
 	}
 	return values
+}
+
+// left returns the processes that have not ended after a while. A killed process may need a moment.
+func (m *machines) left() []string {
+	found := m.processes()
+	for end := time.Now().Add(30 * time.Second); len(found) > 0 && time.Now().Before(end); found = m.processes() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return found
 }
 
 // processes returns the IDs of all processes that run in the folders of the

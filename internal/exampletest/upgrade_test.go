@@ -170,7 +170,7 @@ func TestRollingUpgrade(t *testing.T) {
 
 	s.do("plan", "run", "shop::teardown")
 	s.do("pool", "stop") // its shells are on the machines
-	if left := s.processes(); len(left) > 0 {
+	if left := s.left(); len(left) > 0 {
 		t.Errorf("still running after shop::teardown: %q", left)
 	}
 }

@@ -513,8 +513,8 @@ func TestQuietCommandKeepsConnection(t *testing.T) {
 	l := newLab(t, nil, s)
 	to := dest(s)
 	c := l.mustDial(t, to)
-	c.keeper.patience = time.Second
-	if st, err := c.Run(t.Context(), &transport.Cmd{Line: "sleep 3"}); err != nil || !st.OK() {
+	c.keeper.patience = 2 * time.Second
+	if st, err := c.Run(t.Context(), &transport.Cmd{Line: "sleep 6"}); err != nil || !st.OK() {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

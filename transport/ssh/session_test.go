@@ -73,7 +73,7 @@ func TestSessionClose(t *testing.T) {
 		if _, err := ses.Wait(); err == nil {
 			t.Error("a closed session has a status")
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
 	}
@@ -151,7 +151,7 @@ func TestLost(t *testing.T) {
 		l := newLab(t, nil, s)
 		c := l.mustDial(t, dest(s))
 		took, err := wait(t, c, s.Kill)
-		if transport.ClassOf(err) != transport.ClassLost || took > 5*time.Second {
+		if transport.ClassOf(err) != transport.ClassLost || took > 30*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
 		wantText(t, "message", err.Error(), "127.0.0.1 lost", "outcome is unknown")
@@ -164,14 +164,14 @@ func TestLost(t *testing.T) {
 		link := sshtest.Delay(t, s.Addr, 0)
 		l := newLab(t, nil, s)
 		to := dest(s)
-		to.Host, to.Port, to.HostKeyCheck, to.Keepalive = link.Host, link.Port, transport.CheckNone, 100*time.Millisecond
+		to.Host, to.Port, to.HostKeyCheck, to.Keepalive = link.Host, link.Port, transport.CheckNone, 500*time.Millisecond
 		c := l.mustDial(t, to)
 		// Silence with answers does not count as a lost connection.
-		if out, _, _, err := output(t.Context(), c, "sleep 1; echo still here", "", false); err != nil || out != "still here\n" {
+		if out, _, _, err := output(t.Context(), c, "sleep 3; echo still here", "", false); err != nil || out != "still here\n" {
 			t.Fatalf("%q, %v", out, err)
 		}
 		took, err := wait(t, c, func() { link.BlackHole(true) })
-		if transport.ClassOf(err) != transport.ClassLost || took > 5*time.Second {
+		if transport.ClassOf(err) != transport.ClassLost || took > 30*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
 		wantText(t, "message", err.Error(), "no data received for")
@@ -181,7 +181,7 @@ func TestLost(t *testing.T) {
 		l := newLab(t, nil, s)
 		c := l.mustDial(t, dest(s))
 		took, err := wait(t, c, func() { c.Close() })
-		if transport.ClassOf(err) != transport.ClassLost || took > 5*time.Second {
+		if transport.ClassOf(err) != transport.ClassLost || took > 30*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
 		c.Close()

@@ -9,8 +9,8 @@ import (
 )
 
 // inRoot enters an overlay, in memory, of the directory in $1 with the project in $2 and bolt in $3, and runs the script in $4
-// there. All mounts and processes end with it. /etc is a copy, because other tests add users to this machine at the same time;
-// files of theirs can disappear while they are copied, and their locks are removed.
+// there. All mounts and processes end with it. /etc is a copy, because other tests add users to this machine at the same time.
+// Their files can disappear while they are copied, and their locks are removed.
 const inRoot = `
 mount -t tmpfs tmpfs "$5" && mkdir "$5/upper" "$5/work" "$5/root"
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$5/upper,workdir=$5/work" "$5/root"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bolt/format/ordered"
+	"bolt/internal/buildtest"
 	"bolt/internal/puppetdbtest"
 )
 
@@ -109,10 +110,7 @@ func TestLivePlan(t *testing.T) {
 func project(t *testing.T, files map[string]string) func(args ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "bolt")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bolt").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := buildtest.Build(t, "..", "cmd/bolt")
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bolt/internal/buildtest"
 )
 
 // TestMain moves to the module's root folder, where the scripts are.
@@ -81,10 +83,7 @@ func TestRealCleansUpAfterItsOwnFailure(t *testing.T) {
 // TestLight checks that the light server answers OpenSSH's client on every
 // address.
 func TestLight(t *testing.T) {
-	farmd := filepath.Join(t.TempDir(), "farmd")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", farmd, "./bench/farmd").CombinedOutput(); err != nil {
-		t.Fatalf("build farmd: %v\n%s", err, out)
-	}
+	farmd := buildtest.Build(t, ".", "bench/farmd")
 	f, err := Light(t.Context(), farmd, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -4,27 +4,20 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"bolt/internal/buildtest"
 )
 
 // buildClouds builds bolt-clouds, which is a separate module, and returns its
 // directory.
 func buildClouds(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", dir, "./cmd/bolt-clouds")
-	cmd.Dir = filepath.Join("..", "..", "clouds")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return dir
+	return filepath.Dir(buildtest.Build(t, filepath.Join("..", "..", "clouds"), "cmd/bolt-clouds"))
 }
 
 // TestClouds runs the scripts of testdata/clouds with the program bolt-clouds in

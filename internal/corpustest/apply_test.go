@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bolt/internal/buildtest"
 )
 
 const applied = root + "/testdata/apply"
@@ -38,7 +40,7 @@ func buildWithHelpers(t *testing.T) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the helpers: %v\n%s", err, out)
 	}
-	return build(t)
+	return buildtest.Build(t, root, "cmd/bolt")
 }
 
 // playApply runs all cases and returns the outcome of each.

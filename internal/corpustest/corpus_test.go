@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bolt/internal/buildtest"
 )
 
 const (
@@ -41,7 +43,7 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	readSources(t, corpus)
-	bolt := build(t)
+	bolt := buildtest.Build(t, root, "cmd/bolt")
 	for _, way := range []struct {
 		name string
 		env  []string
@@ -101,20 +103,6 @@ func judge(t *testing.T, name string, results map[string]outcome, later, differs
 	if !r.Passed {
 		t.Errorf("differs from Bolt; for the details: testdata/bolt/run.py --bolt bin/bolt --show --only '^%s$'\n%s", name, r.Why)
 	}
-}
-
-// build makes the program as it is shipped: static and without the race
-// detector. The test so judges the program that users get.
-func build(t *testing.T) string {
-	t.Helper()
-	bolt := filepath.Join(t.TempDir(), "bolt")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build bolt: %v\n%s", err, out)
-	}
-	return bolt
 }
 
 // play runs all cases in an environment and returns the outcome of each.

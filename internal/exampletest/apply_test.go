@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bolt/internal/buildtest"
 )
 
 // inRoot enters an overlay, in memory, of the directory in $1 with the project in $2 and bolt in $3, and runs the script in $4
@@ -34,8 +36,7 @@ func TestApplyExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	output(t, "scripts/helpers.sh")
-	bolt, project := filepath.Join(t.TempDir(), "bolt"), filepath.Join(t.TempDir(), "project")
-	output(t, "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	bolt, project := buildtest.Build(t, root, "cmd/bolt"), filepath.Join(t.TempDir(), "project")
 	if err := os.CopyFS(project, os.DirFS(filepath.Join(root, "examples", "apply"))); err != nil {
 		t.Fatal(err)
 	}

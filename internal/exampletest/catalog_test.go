@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bolt/internal/buildtest"
 )
 
 // TestControlRepo runs the commands of examples/control-repo/README.md, and the first command of docs/catalogs.md with a graph.
@@ -15,12 +17,7 @@ func TestControlRepo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", filepath.Join(bin, "bolt"), "./cmd/bolt")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bin := filepath.Dir(buildtest.Build(t, root, "cmd/bolt"))
 	project := filepath.Join(t.TempDir(), "project")
 	if err := os.CopyFS(project, os.DirFS(example)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bolt/internal/buildtest"
 )
 
 const root = "../.."
@@ -44,8 +46,7 @@ type machines struct {
 // with the test.
 func startMachines(t *testing.T, n int) *machines {
 	t.Helper()
-	m := &machines{t: t, dir: filepath.Join(t.TempDir(), "farm"), bolt: filepath.Join(t.TempDir(), "bolt")}
-	m.run(0, nil, root, "go", "build", "-buildvcs=false", "-trimpath", "-o", m.bolt, "./cmd/bolt")
+	m := &machines{t: t, dir: filepath.Join(t.TempDir(), "farm"), bolt: buildtest.Build(t, root, "cmd/bolt")}
 
 	pool, err := os.MkdirTemp("", "bolt-pool") // the path of a socket must be short
 	if err != nil {
@@ -80,7 +81,7 @@ func (m *machines) run(status int, env []string, dir, name string, args ...strin
 	// Cleanup runs programs too, when the test's context is done.
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	cmd.Env = append(os.Environ(), env...)
 	var out, err bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &err
 	ended := cmd.Run()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bolt/internal/buildtest"
 )
 
 // TestPluginProgram runs the plugin program of docs/plugins-own.md, which is the
@@ -25,12 +27,7 @@ func TestPluginProgram(t *testing.T) {
 		t.Error("docs/plugins-own.md does not show the program of examples/plugin-program")
 	}
 
-	bolt := filepath.Join(t.TempDir(), "bolt")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bolt := buildtest.Build(t, root, "cmd/bolt")
 	project := filepath.Join(t.TempDir(), "project")
 	if err := os.CopyFS(project, os.DirFS(example)); err != nil {
 		t.Fatal(err)

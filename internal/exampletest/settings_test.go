@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bolt/internal/buildtest"
 )
 
 // listing prints what a change of a setting can change.
@@ -153,8 +155,7 @@ var settingsStates = []struct{ command, want string }{
 func inSettings(t *testing.T, example, script string, n int) []string {
 	t.Helper()
 	output(t, "scripts/helpers.sh")
-	bolt, project := filepath.Join(t.TempDir(), "bolt"), filepath.Join(t.TempDir(), "project")
-	output(t, "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	bolt, project := buildtest.Build(t, root, "cmd/bolt"), filepath.Join(t.TempDir(), "project")
 	if err := os.CopyFS(project, os.DirFS(example)); err != nil {
 		t.Fatal(err)
 	}

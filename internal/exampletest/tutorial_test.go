@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bolt/internal/buildtest"
 )
 
 // A typed is a command of a document, with the output that the document shows.
@@ -58,8 +60,7 @@ func TestTutorial(t *testing.T) {
 		return string(out)
 	}
 	run("scripts/helpers.sh")
-	bolt := filepath.Join(t.TempDir(), "bolt")
-	run("go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
+	bolt := buildtest.Build(t, root, "cmd/bolt")
 	out := run("unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "bash", "internal/exampletest/machines.sh", bolt, script.String())
 	printed := strings.Split(out, "@@@\n")[1:]
 	if len(printed) != len(steps) {

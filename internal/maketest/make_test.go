@@ -10,17 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bolt/internal/buildtest"
 )
 
 const root = "../.."
-
-// build makes the program in a temporary folder.
-func build(t *testing.T) string {
-	t.Helper()
-	bolt := filepath.Join(t.TempDir(), "bolt")
-	command(t, "go", "build", "-buildvcs=false", "-trimpath", "-o", bolt, "./cmd/bolt")
-	return bolt
-}
 
 // command runs a program in the module's root folder and returns its output.
 func command(t *testing.T, name string, args ...string) string {
@@ -38,7 +32,7 @@ func command(t *testing.T, name string, args ...string) string {
 // TestDemoTwiceAtOnce checks that two demos at the same time both succeed,
 // print the documented lines, and leave no processes or folders behind.
 func TestDemoTwiceAtOnce(t *testing.T) {
-	bolt := build(t)
+	bolt := buildtest.Build(t, root, "cmd/bolt")
 	t.Run("demos", func(t *testing.T) {
 		for _, name := range []string{"one", "two"} {
 			t.Run(name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"bolt/apply/remote/embedded"
+	"bolt/internal/buildtest"
 )
 
 // A Build is the helper for the machine of the test. It is built once, when a test first
@@ -69,14 +69,7 @@ func build(t testing.TB, root string) []byte {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "bolt-helper")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/bolt-helper")
-	cmd.Dir = root
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("the helper cannot be built: %v\n%s", err, out)
-	}
-	program, err := os.ReadFile(file)
+	program, err := os.ReadFile(buildtest.Build(t, root, "cmd/bolt-helper"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,26 @@ var errOneSession = errors.New("the server allows one session on a connection")
 
 // second starts a session while the first one is open. It returns an error if
 // the server allows only one session, because waiting would never end.
+//
+// The limit of places can be lower than that of the server: when a refusal is
+// read late, sessions that were open at that time have ended. So the server is
+// asked once more.
 func (p *pair) second(ctx context.Context, line string, tty bool) (shell.Session, error) {
+	for asked := p.places.doubt(); ; asked = p.places.doubt() {
+		s, err := p.trySecond(ctx, line, tty)
+		if err != errOneSession {
+			return s, err
+		}
+		if asked {
+			return nil, &transport.Error{Class: transport.ClassUnsupported, Err: errOneSession,
+				Msg:  fmt.Sprintf("%s allows one session on a connection, but a command that reads a stream needs two", p.e.to.Host),
+				Hint: "Increase MaxSessions in the server's sshd_config."}
+		}
+	}
+}
+
+// trySecond is second, with errOneSession if places allow only one session.
+func (p *pair) trySecond(ctx context.Context, line string, tty bool) (shell.Session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	look := time.NewTicker(maxSessionDelay / 4)
@@ -78,9 +97,7 @@ func (p *pair) second(ctx context.Context, line string, tty bool) (shell.Session
 		case <-over:
 		}
 		if err != nil && p.places.single() && (context.Cause(ctx) == errOneSession || errors.Is(err, transport.ErrSessionsTaken)) {
-			return nil, &transport.Error{Class: transport.ClassUnsupported, Err: errOneSession,
-				Msg:  fmt.Sprintf("%s allows one session on a connection, but a command that reads a stream needs two", p.e.to.Host),
-				Hint: "Increase MaxSessions in the server's sshd_config."}
+			return nil, errOneSession
 		}
 		return s, err
 	}

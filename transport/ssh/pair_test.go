@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -55,6 +56,51 @@ func TestStreamCommandsTakeTwoSessions(t *testing.T) {
 				}
 				work.Wait()
 			})
+		}
+	}
+}
+
+// TestPairAfterWrongLimit checks the second session of a command if the limit of
+// places is one, and the server allows more or not. The limit falls below that of the
+// server if refusals are read when the sessions that were open have ended.
+func TestPairAfterWrongLimit(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{1, 2, 3} {
+		for _, noQueue := range []bool{false, true} {
+			for _, early := range []bool{false, true} {
+				t.Run(fmt.Sprintf("MaxSessions %d, no queue %v, early %v", most, noQueue, early), func(t *testing.T) {
+					t.Parallel()
+					s := sshtest.Start(t, sshtest.Options{Config: fmt.Sprintf("MaxSessions %d\n", most)})
+					c := newLab(t, nil, s).mustDial(t, dest(s))
+					if noQueue {
+						c.NoQueue()
+					}
+					p := &pair{Conn: c}
+					wrong := func() {
+						c.places.mu.Lock()
+						defer c.places.mu.Unlock()
+						c.places.taught, c.places.limit = true, 1
+					}
+					if early {
+						wrong()
+					}
+					first, err := p.Start(t.Context(), "exec cat", false)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer first.Close()
+					if !early {
+						wrong()
+					}
+					second, err := p.Start(t.Context(), "exec cat", false)
+					if err == nil {
+						second.Close()
+					}
+					if most == 1 && !errors.Is(err, errOneSession) || most > 1 && err != nil {
+						t.Errorf("second session: %v", err)
+					}
+				})
+			}
 		}
 	}
 }

@@ -247,6 +247,19 @@ func (p *places) single() bool {
 	return p.taught && p.limit < 2
 }
 
+// doubt raises a limit of one session to two, so that the next request asks the
+// server. It reports whether it did.
+func (p *places) doubt() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.taught || p.limit >= 2 {
+		return false
+	}
+	p.limit, p.opened = 2, 0
+	p.give()
+	return true
+}
+
 // short reports whether any request waits for a place.
 func (p *places) short() bool {
 	p.mu.Lock()

@@ -59,7 +59,7 @@ var errOneSession = errors.New("the server allows one session on a connection")
 // read late, sessions that were open at that time have ended. So the server is
 // asked once more.
 func (p *pair) second(ctx context.Context, line string, tty bool) (shell.Session, error) {
-	for asked := p.places.doubt(); ; asked = p.places.doubt() {
+	for asked := p.places.probe(); ; asked = p.places.probe() {
 		s, err := p.trySecond(ctx, line, tty)
 		if err != errOneSession {
 			return s, err

@@ -247,9 +247,9 @@ func (p *places) single() bool {
 	return p.taught && p.limit < 2
 }
 
-// doubt raises a limit of one session to two, so that the next request asks the
+// probe raises a limit of one session to two, so that the next request asks the
 // server. It reports whether it did.
-func (p *places) doubt() bool {
+func (p *places) probe() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.taught || p.limit >= 2 {

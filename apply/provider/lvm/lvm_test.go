@@ -167,19 +167,19 @@ func TestFailures(t *testing.T) {
 	m = machine(t)
 	m.Want("no devices", m.Apply(false, `Volume_group[new]`), "Volume_group[new] failed: the volume group does not exist, and the parameter physical_volumes is not given")
 	for text, want := range map[string]string{
-		`Physical_volume[sda]`:                                                       "The parameter name must be an absolute path",
-		`Volume_group[v] {"physical_volumes":["sda"]}`:                               "The parameter physical_volumes must be an absolute path",
-		`Volume_group[-f]`:                                                           "The parameter name must be a word",
-		`Volume_group[v] {"physical_volumes":[]}`:                                    "The parameter physical_volumes must have at least one device",
-		`Logical_volume[l]`:                                                          "The parameter volume_group must be given",
-		`Logical_volume[a/b] {"volume_group":"v"}`:                                   "The parameter name must be a name without slashes",
-		`Logical_volume[l] {"volume_group":"v","size":"ten"}`:                        "The parameter size must be a size",
-		`Logical_volume[l] {"volume_group":"v","extents":"half"}`:                    "The parameter extents must be a number",
-		`Logical_volume[l] {"volume_group":"v","mirror":1}`:                          "The parameter mirror is not supported: use --engine puppet",
-		`Filesystem[/dev/a]`:                                                         "The parameter fs_type must be a type",
-		`Filesystem[/dev/a] {"ensure":"present","fs_type":"ext4","ensure":"absent"}`: "The parameter ensure cannot be absent",
-		`Filesystem[/dev/a] {"ensure":"present","fs_type":"ext4","size":"1G"}`:       "The parameter size is for AIX only",
-		`Filesystem[/dev/a] {"ensure":"present","fs_type":"../../bin/rm"}`:           "The parameter fs_type must be a type",
+		`Physical_volume[sda]`:                                    "The parameter name must be an absolute path",
+		`Volume_group[v] {"physical_volumes":["sda"]}`:            "The parameter physical_volumes must be an absolute path",
+		`Volume_group[-f]`:                                        "The parameter name must be a word",
+		`Volume_group[v] {"physical_volumes":[]}`:                 "The parameter physical_volumes must have at least one device",
+		`Logical_volume[l]`:                                       "The parameter volume_group must be given",
+		`Logical_volume[a/b] {"volume_group":"v"}`:                "The parameter name must be a name without slashes",
+		`Logical_volume[l] {"volume_group":"v","size":"ten"}`:     "The parameter size must be a size",
+		`Logical_volume[l] {"volume_group":"v","extents":"half"}`: "The parameter extents must be a number",
+		`Logical_volume[l] {"volume_group":"v","mirror":1}`:       "The parameter mirror is not supported: use --engine puppet",
+		`Filesystem[/dev/a]`:                                      "The parameter fs_type must be a type",
+		`Filesystem[/dev/a] {"fs_type":"ext4","ensure":"absent"}`: "The parameter ensure cannot be absent",
+		`Filesystem[/dev/a] {"fs_type":"ext4","size":"1G"}`:       "The parameter size is for AIX only",
+		`Filesystem[/dev/a] {"fs_type":"../../bin/rm"}`:           "The parameter fs_type must be a type",
 	} {
 		if got := m.Apply(false, text); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", text, got)

@@ -4,7 +4,7 @@ package roottest
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -64,29 +64,15 @@ func ownAccounts(lower, upper string) error {
 		if err := unix.Mknod(whiteout, unix.S_IFCHR, int(unix.Mkdev(0, 0))); err != nil {
 			return &os.PathError{Op: "mknod", Path: whiteout, Err: err}
 		}
-		if err := copyFile(filepath.Join(etc, name), filepath.Join(upper, "etc", name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		file := filepath.Join(etc, name)
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if out, err := exec.Command("cp", "-p", file, filepath.Join(upper, "etc")).CombinedOutput(); err != nil {
+			return fmt.Errorf("cp: %w: %s", err, out)
 		}
 	}
 	return nil
-}
-
-// copyFile copies a file with its mode and its owner.
-func copyFile(from, to string) error {
-	f, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return err
-	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(to, text, 0o600), os.Chown(to, int(st.Uid), int(st.Gid)), os.Chmod(to, fs.FileMode(st.Mode&0o7777)))
 }
 
 // Private runs a test again in a process that has mounts of its own. It reports whether this is that process.

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,6 +23,7 @@ import (
 
 	"bolt/bench/measure"
 	"bolt/format/ordered"
+	"bolt/internal/freeport"
 	"bolt/puppetdb"
 )
 
@@ -156,7 +156,7 @@ type database struct {
 }
 
 func start(ctx context.Context, script, dir string) (*database, error) {
-	ports, err := freePorts(3)
+	ports, err := freeport.Find(3)
 	if err != nil {
 		return nil, err
 	}
@@ -184,20 +184,6 @@ func start(ctx context.Context, script, dir string) (*database, error) {
 
 func (d *database) stop() error {
 	return errors.Join(d.life.Close(), d.cmd.Wait())
-}
-
-// freePorts returns free ports.
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // all at the same time, so that they differ
-		ports = append(ports, fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
-	}
-	return ports, nil
 }
 
 // fill adds nodes to PuppetDB, and returns the size of the facts of each.

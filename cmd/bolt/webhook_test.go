@@ -2,17 +2,16 @@ package main
 
 import (
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"bolt/internal/freeport"
 )
 
 // TestWebhook runs the scripts of testdata/webhook beside a server ($RECEIVER) that writes each event to the
@@ -42,10 +41,11 @@ func TestWebhook(t *testing.T) {
 				}
 			}))
 			e.Defer(server.Close)
-			port, err := freePort()
+			ports, err := freeport.Find(1)
 			if err != nil {
 				return err
 			}
+			port := ports[0]
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("BOLT_POOL", "off")
@@ -57,19 +57,6 @@ func TestWebhook(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "receiver.py"), []byte(strings.Replace(python, "8000", port, 1)), 0o600)
 		},
 	})
-}
-
-// freePort finds a port for a program that starts later. So it is below the ports that
-// Linux gives to other sockets meanwhile.
-func freePort() (port string, err error) {
-	for range 1000 {
-		port = strconv.Itoa(10_000 + rand.IntN(20_000))
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
-			return port, l.Close()
-		}
-	}
-	return "", err
 }
 
 func appendTo(name, text string) error {

@@ -27,7 +27,7 @@ var onlyIn = map[string][]string{
 	"github.com/aws/smithy-go":             {"clouds/aws"},
 	"github.com/Azure/azure-sdk-for-go":    {"clouds/azure"},
 	"golang.org/x/oauth2":                  {"clouds/gcloud"},
-	"testing":                              {"apply/provider/hosttest", "apply/provider/providertest", "apply/remote/helpertest", "internal/buildtest", "internal/krb5test", "internal/ptytest", "internal/puppetdbtest", "internal/roottest", "internal/sshtest", "store/storetest", "transport/winrm/winrmtest", "transport/transporttest"},
+	"testing":                              {"apply/provider/hosttest", "apply/provider/providertest", "apply/remote/helpertest", "internal/buildtest", "internal/cputest", "internal/krb5test", "internal/ptytest", "internal/puppetdbtest", "internal/roottest", "internal/sshtest", "store/storetest", "transport/winrm/winrmtest", "transport/transporttest"},
 	"go.uber.org/goleak":                   {},
 	"golang.org/x/net":                     {},
 	"log":                                  {},

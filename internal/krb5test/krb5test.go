@@ -7,13 +7,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bolt/internal/freeport"
 )
 
 // A Realm is BOLT.TEST with everything that scripts/kdc.sh makes.
@@ -29,11 +29,14 @@ type Realm struct {
 func Start(t testing.TB) *Realm {
 	t.Helper()
 	r := &Realm{Dir: t.TempDir()}
-	r.KDCPort = freePort(t)
-	for r.SSHPort = r.KDCPort; r.SSHPort == r.KDCPort; {
-		r.SSHPort = freePort(t)
+	ports, err := freeport.Find(2)
+	if err != nil {
+		t.Fatal(err)
 	}
-	c := exec.Command(script(t), "serve", r.Dir, fmt.Sprint(r.KDCPort), fmt.Sprint(r.SSHPort))
+	if _, err := fmt.Sscan(strings.Join(ports, " "), &r.KDCPort, &r.SSHPort); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(script(t), "serve", r.Dir, ports[0], ports[1])
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()
@@ -62,21 +65,6 @@ func Start(t testing.TB) *Realm {
 		t.Fatalf("no Kerberos realm (scripts/setup.sh test installs what it needs): %s", said.String())
 	}
 	return r
-}
-
-// freePort finds a free port. The servers take it seconds later. So it is below the
-// ports that Linux gives to other sockets meanwhile.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("there is no free port from 10000 to 30000")
-	return 0
 }
 
 // script returns the path of scripts/kdc.sh, found from the directory of a

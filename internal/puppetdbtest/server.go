@@ -13,13 +13,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"bolt/internal/freeport"
 )
 
 // jar exists if a PuppetDB is installed.
@@ -103,7 +103,7 @@ func (s *Shared) startReal() error {
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(3)
+	ports, err := freeport.Find(3)
 	if err != nil {
 		return err
 	}
@@ -144,21 +144,4 @@ func (s *Shared) directory() (string, error) {
 	dir, err := os.MkdirTemp("", "puppetdb")
 	s.stop = append(s.stop, func() error { return os.RemoveAll(dir) })
 	return dir, err
-}
-
-// freePorts finds free ports of loopback, all different.
-func freePorts(n int) (ports []string, err error) {
-	var held []io.Closer
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		held = append(held, l)
-		ports = append(ports, fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
-	}
-	for _, l := range held {
-		l.Close()
-	}
-	return ports, nil
 }

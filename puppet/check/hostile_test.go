@@ -1,15 +1,12 @@
 package check
 
 import (
-	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"bolt/internal/cputest"
 	"bolt/puppet/syntax"
 )
 
@@ -59,21 +56,6 @@ var deep = map[string]func(n, depth int) string{
 	},
 }
 
-// used returns the time on a processor that f takes. Unlike the time on a clock, it does not depend on other work of the
-// machine.
-func used(t *testing.T, f func()) time.Duration {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before, after unix.Rusage
-	err := unix.Getrusage(unix.RUSAGE_THREAD, &before)
-	f()
-	if err := errors.Join(err, unix.Getrusage(unix.RUSAGE_THREAD, &after)); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
-}
-
 // quickest returns the shortest of several times that checking a program takes.
 func quickest(t *testing.T, src string) time.Duration {
 	t.Helper()
@@ -83,7 +65,7 @@ func quickest(t *testing.T, src string) time.Duration {
 	}
 	least := time.Hour
 	for range 3 {
-		least = min(least, used(t, func() {
+		least = min(least, cputest.Used(t, func() {
 			for range 3 {
 				Program(p, Options{})
 				Program(p, Options{Tasks: true})

@@ -1,14 +1,13 @@
 package syntax
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"bolt/internal/cputest"
 )
 
 // hostile are texts of about n bytes that are slow to parse if the parser reads
@@ -70,21 +69,6 @@ var hostileTemplates = map[string]func(n int) string{
 	"blanks":           func(n int) string { return strings.Repeat(" <%#-%>", n/7) + "<%- 1 %>" },
 }
 
-// used returns the time on a processor that f takes. Unlike the time on a clock, it does not depend on other work of the
-// machine.
-func used(t *testing.T, f func()) time.Duration {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before, after unix.Rusage
-	err := unix.Getrusage(unix.RUSAGE_THREAD, &before)
-	f()
-	if err := errors.Join(err, unix.Getrusage(unix.RUSAGE_THREAD, &after)); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
-}
-
 // grows fails if a text of eight times the size takes much more than eight
 // times as long. A quadratic algorithm takes 64 times as long. If a text is
 // parsed very fast, the limit is larger.
@@ -93,7 +77,7 @@ func grows(t *testing.T, n int, read func(n int)) {
 	quickest := func(n int) time.Duration {
 		least := time.Hour
 		for range 3 {
-			least = min(least, used(t, func() { read(n) }))
+			least = min(least, cputest.Used(t, func() { read(n) }))
 		}
 		return least
 	}

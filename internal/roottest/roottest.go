@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -26,7 +27,7 @@ func New(t testing.TB, lower string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := ownAccounts(lower, filepath.Join(base, "upper")); err != nil {
+	if err := ownEtc(lower, filepath.Join(base, "upper")); err != nil {
 		t.Fatal(err)
 	}
 	root := filepath.Join(base, "root")
@@ -49,30 +50,29 @@ func New(t testing.TB, lower string) string {
 	return root
 }
 
-// ownAccounts gives a root files of accounts that do not change, and hides the lock files of the lower directory. Other tests
-// add users to this system meanwhile: without this, useradd in a root refuses to work as long as useradd works outside.
-func ownAccounts(lower, upper string) error {
-	etc := filepath.Join(lower, "etc")
-	if _, err := os.Stat(etc); errors.Is(err, fs.ErrNotExist) {
+// ownEtc gives a root its own /etc, in which nothing of the lower directory is seen later. Other tests add users to this system
+// meanwhile: without this, useradd in a root refuses to work as long as useradd works outside.
+func ownEtc(lower, upper string) error {
+	if _, err := os.Stat(filepath.Join(lower, "etc")); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := os.Mkdir(filepath.Join(upper, "etc"), 0o755); err != nil {
-		return err
+	cp := exec.Command("cp", "-a", filepath.Join(lower, "etc"), upper)
+	cp.Env = append(cp.Environ(), "LC_ALL=C")
+	out, err := cp.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		return fmt.Errorf("cp: %w", err)
 	}
-	for _, name := range []string{"passwd", "shadow", "group", "gshadow", "subuid", "subgid"} {
-		whiteout := filepath.Join(upper, "etc", name+".lock")
-		if err := unix.Mknod(whiteout, unix.S_IFCHR, int(unix.Mkdev(0, 0))); err != nil {
-			return &os.PathError{Op: "mknod", Path: whiteout, Err: err}
-		}
-		file := filepath.Join(etc, name)
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if out, err := exec.Command("cp", "-p", file, filepath.Join(upper, "etc")).CombinedOutput(); err != nil {
-			return fmt.Errorf("cp: %w: %s", err, out)
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasSuffix(line, ": No such file or directory\n") { // a file of another test, which has ended meanwhile
+			return fmt.Errorf("cp: %v: %s", err, line)
 		}
 	}
-	return nil
+	etc := filepath.Join(upper, "etc")
+	locks, err := filepath.Glob(filepath.Join(etc, "*.lock"))
+	for _, lock := range locks {
+		err = errors.Join(err, os.Remove(lock))
+	}
+	return errors.Join(err, unix.Setxattr(etc, "trusted.overlay.opaque", []byte("y"), 0))
 }
 
 // Private runs a test again in a process that has mounts of its own. It reports whether this is that process.
